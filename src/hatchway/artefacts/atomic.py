@@ -1,0 +1,92 @@
+"""Writes that are there whole or not at all: beside, fsync, rename.
+
+A killed writer leaves only a ``.NAME.partial`` beside the target, which the next writer of the same name removes.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def _sync(path: Path) -> None:
+    """Flush one file or folder entry to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _partial(target: Path) -> Path:
+    return target.with_name(f".{target.name}.partial")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_file(target: Path) -> Iterator[Path]:
+    """Yield a path to write to; when the block ends well it becomes ``target``, otherwise nothing has changed."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = _partial(target)
+    _remove(partial)
+    try:
+        yield partial
+        _sync(partial)
+        partial.replace(target)
+        _sync(target.parent)
+    except BaseException:
+        _remove(partial)
+        raise
+
+
+@contextmanager
+def replacing_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty folder to fill; when the block ends well it becomes ``target``, otherwise nothing has changed.
+
+    An existing ``target`` is moved aside for the moment between two renames and removed afterwards. A kill in that
+    moment leaves it whole under ``.NAME.old``, and :func:`settle` (which every reader of such folders calls) puts it back.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    settle(target)
+    partial = _partial(target)
+    _remove(partial)
+    partial.mkdir()
+    try:
+        yield partial
+        for path in sorted(partial.rglob("*")):
+            _sync(path)
+        _sync(partial)
+        old = target.with_name(f".{target.name}.old")
+        if target.exists():
+            target.replace(old)
+        partial.replace(target)
+        _sync(target.parent)
+        _remove(old)
+    except BaseException:
+        _remove(partial)
+        settle(target)
+        raise
+
+
+def settle(target: Path) -> None:
+    """Finish what a killed :func:`replacing_folder` left: put the old folder back, or remove it if the new one is there."""
+    old = target.with_name(f".{target.name}.old")
+    if not old.exists():
+        return
+    if target.exists():
+        _remove(old)
+    else:
+        old.replace(target)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write ``text`` as UTF-8 to ``target``, whole or not at all."""
+    with replacing_file(target) as partial:
+        partial.write_text(text, encoding="utf-8")

@@ -1,0 +1,63 @@
+"""What a query tower is told: who asks, what they look at, what they did before, and what they typed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hatchway.data.engagements import Engagements, Int32, Int64
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """B query contexts.
+
+    Attributes:
+        buyers: [B] int32 buyer row numbers, -1 for an unknown buyer.
+        query_items: [B] int32 item row numbers, -1 for none.
+        history: [H] int32 item row numbers, all rows' histories one after another, oldest first in each.
+        history_offsets: [B + 1] int64; row i's history is ``history[history_offsets[i]:history_offsets[i + 1]]``.
+        texts: [B] query texts ("" for none), or None.
+    """
+
+    buyers: Int32
+    query_items: Int32
+    history: Int32
+    history_offsets: Int64
+    texts: npt.NDArray[np.object_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.buyers)
+
+
+def ragged_ranges(begin: Int64, end: Int64) -> tuple[Int64, Int64]:
+    """Expand the ranges ``begin[i]:end[i]`` into one index array.
+
+    Returns:
+        index: [sum of lengths] int64, the ranges one after another.
+        offsets: [len(begin) + 1] int64, where each range starts in ``index``.
+
+    >>> [part.tolist() for part in ragged_ranges(np.array([5, 0, 2]), np.array([7, 0, 3]))]
+    [[5, 6, 2], [0, 2, 2, 3]]
+    """
+    lengths = np.maximum(end - begin, 0)
+    offsets = np.zeros(len(begin) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    index = np.arange(offsets[-1], dtype=np.int64) + np.repeat(begin - offsets[:-1], lengths)
+    return index, offsets
+
+
+def contexts_of(engagements: Engagements, rows: Int64, history_length: int) -> Contexts:
+    """Return the contexts of the given engagement rows, each with at most ``history_length`` items before it.
+
+    Args:
+        engagements: the log.
+        rows: [B] int64 engagement rows.
+        history_length: L, the number of most recent earlier engagements to keep; 0 keeps none.
+    """
+    buyers = engagements.buyers[rows]
+    end = engagements.context_end[rows]
+    begin = np.maximum(engagements.offsets[buyers], end - history_length)
+    index, offsets = ragged_ranges(begin, end)
+    texts = None if engagements.query_texts is None else engagements.query_texts[rows]
+    return Contexts(buyers, engagements.query_items[rows], engagements.items[index], offsets, texts)

@@ -1,0 +1,53 @@
+"""The one shape of every settings class: frozen, typed, strict about unknown keys, with a remedy in the error.
+
+A settings class lives beside the code that it configures; only :mod:`hatchway.config` reads settings *files*.
+"""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Self
+
+import pydantic
+
+from hatchway.errors import SettingsError
+
+
+class Settings(pydantic.BaseModel):
+    """Frozen settings; an unknown key is an error that names the nearest valid one."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Self:
+        """Validate ``values`` (a decoded TOML or JSON table).
+
+        Raises:
+            SettingsError: a key is unknown or a value is not allowed; every offence is listed, each with the value
+                received, what is allowed, and for a misspelt key the nearest valid one.
+        """
+        try:
+            return cls.model_validate(values)
+        except pydantic.ValidationError as error:
+            raise SettingsError("\n".join(_explain(cls, offence) for offence in error.errors())) from None
+
+
+def _explain(model: type[pydantic.BaseModel], offence: Any) -> str:
+    """Turn one pydantic offence into a sentence with a remedy."""
+    where = ".".join(str(part) for part in offence["loc"]) or "settings"
+    if offence["type"] != "extra_forbidden":
+        return f"{where} = {offence['input']!r}: {offence['msg']}"
+    allowed = _keys_at(model, offence["loc"][:-1])
+    near = difflib.get_close_matches(str(offence["loc"][-1]), allowed, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else f"allowed here: {', '.join(sorted(allowed))}"
+    return f"unknown setting {where!r}; {remedy}"
+
+
+def _keys_at(model: type[pydantic.BaseModel], path: tuple[Any, ...]) -> list[str]:
+    """List the field names of the settings class that sits at ``path`` under ``model``."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        nested = field.annotation if field else None
+        if not (isinstance(nested, type) and issubclass(nested, pydantic.BaseModel)):
+            return []
+        model = nested
+    return list(model.model_fields)
