@@ -1,0 +1,1 @@
+"""The command line: one small module a command, and what they share in :mod:`hatchway.cli.output`."""

@@ -1,0 +1,65 @@
+"""The program ``hatchway``: the visible list of its commands, and how an error becomes a message and an exit code."""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+import hatchway
+from hatchway.errors import HatchwayError
+
+app = typer.Typer(
+    name="hatchway",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"hatchway {hatchway.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hatchway_command(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Train and serve the embedding models behind "More like this", with every negative accounted for.
+
+    Results go to stdout, progress and logs to stderr. Exit codes: 0 success; 2 the call, a setting or the input can be
+    mended; 3 the work failed; 4 a gate refused the result.
+    """
+
+
+# The commands, in the order of the work; each lives in the module of its name. What is heavy (torch, polars, faiss,
+# matplotlib) they import when they run, so that help and mistakes answer at once.
+
+
+def main() -> None:
+    """Run the command line; ends the process with the exit code of what happened."""
+    try:
+        app()
+    except HatchwayError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except SystemExit as end:
+        if end.code == 130:
+            print("interrupted", file=sys.stderr)
+        raise
+    except Exception as error:  # noqa: BLE001 - the outermost edge: a traceback is no message
+        message = "".join(traceback.format_exception_only(error)).strip()
+        message = f"unexpected error: {message}\nrun it again with HATCHWAY_DEBUG=1 for the whole traceback"
+        print(traceback.format_exc() if os.environ.get("HATCHWAY_DEBUG") == "1" else message, file=sys.stderr)
+        sys.exit(3)
+
+
+if __name__ == "__main__":
+    main()

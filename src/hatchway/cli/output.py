@@ -1,0 +1,91 @@
+"""What every command shares: ``--json`` and ``--quiet``, results to stdout, everything else to stderr."""
+
+import logging
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from tqdm import tqdm
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object instead of text.", rich_help_panel="Output")
+]
+QuietOption = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Say nothing on stderr but warnings and errors.", rich_help_panel="Output"),
+]
+
+_NUMBER = re.compile(r"[-+±]?[.\d][\d,.]*(e[-+]?\d+)?\s?[%×x]?|–")
+
+
+class _StderrHandler(logging.Handler):
+    """Writes lines above any bar that is being drawn, to whatever stderr is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        prefix = "" if record.levelno <= logging.INFO else f"{record.levelname.lower()}: "
+        tqdm.write(prefix + self.format(record), file=sys.stderr)
+
+
+def begin(quiet: bool) -> None:
+    """Send the library's log lines to stderr; with ``quiet`` only warnings and errors."""
+    logger = logging.getLogger("hatchway")
+    logger.handlers = [_StderrHandler()]
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    logger.propagate = False
+
+
+def _plain(value: object) -> object:
+    """Turn an array or array scalar into Python numbers, for JSON."""
+    for method in ("tolist", "item"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    return str(value)
+
+
+def emit(payload: Mapping[str, object], text: str, json: bool) -> None:
+    """Print the command's result to stdout: ``payload`` as one JSON object (keys in its order), or ``text``.
+
+    Paths, dates, dataclasses, pydantic models and arrays are written as JSON; NaN and infinities become null.
+    """
+    if json:
+        from pydantic_core import to_json  # noqa: PLC0415 - only this branch pays for it
+
+        print(to_json(dict(payload), indent=2, inf_nan_mode="null", fallback=_plain).decode())
+    else:
+        print(text)
+
+
+def cell(value: object) -> str:
+    """Write one table cell: thousands separated, four decimals, a dash for nothing.
+
+    >>> [cell(1234567), cell(0.25), cell(None), cell("head")]
+    ['1,234,567', '0.2500', '–', 'head']
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def table(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:
+    """Lay out an aligned text table; a column whose every cell is a number stands to the right.
+
+    >>> print(table([["popularity", 0.0369], ["model", 0.1]], ["ranking", "hr@10"]))
+    ranking      hr@10
+    popularity  0.0369
+    model       0.1000
+    """
+    cells = [list(headers), *([cell(value) for value in row] for row in rows)]
+    columns = list(zip(*cells, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    right = [len(column) > 1 and all(_NUMBER.fullmatch(text) for text in column[1:]) for column in columns]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if at_right else text.ljust(width)
+            for text, width, at_right in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in cells
+    )
