@@ -57,7 +57,12 @@ class Identifiers:
         Raises:
             DataError: ``ids`` are neither integers nor strings.
         """
-        asked = _as_ids(ids, self.noun).cast(pl.Int64 if self.are_integers else pl.String, strict=False).alias("id").to_frame()
+        asked = (
+            _as_ids(ids, self.noun)
+            .cast(pl.Int64 if self.are_integers else pl.String, strict=False)
+            .alias("id")
+            .to_frame()
+        )
         found = asked.join(self.table, on="id", how="left", maintain_order="left")["row"]
         return found.cast(pl.Int64).fill_null(-1).to_numpy()
 
