@@ -1,0 +1,366 @@
+"""The store: one folder of Parquet that holds a log and its catalogue, and a manifest that says what is in it.
+
+::
+
+    store/
+      manifest.json                          what is here: columns, types, counts, the sha256 of every part
+      events/day=2026-03-01/part-0.parquet   one day (UTC) each, sorted by (time, order)
+      events/day=undated/part-0.parquet      rows without a time, sorted by order; they stand before all dated rows
+      catalogue.parquet                      every item; the row number here is the item's row number everywhere
+      rejected.parquet                       rows that an importer turned away: file, line, reason, text
+
+Nothing in it depends on the clock or on where it lies. It is written whole or not at all (:func:`write_store`).
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
+
+import polars as pl
+import pydantic
+
+from hatchway.artefacts.atomic import replacing_folder, settle
+from hatchway.data.catalogue import Catalogue
+from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES, REJECTED_TYPES, REQUIRED
+from hatchway.errors import ArtefactError, DataError
+
+MANIFEST = "manifest.json"
+SECONDS_A_DAY = 86_400
+ROWS_AT_ONCE = 10_000_000
+"""Rows held in memory while writing; a single day is always held whole."""
+
+IdType = Literal["integer", "string"]
+
+
+class StorePart(pydantic.BaseModel):
+    """One file of the store: path (relative, with forward slashes), rows, and sha256."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    path: str
+    rows: int
+    sha256: str
+
+
+class StoreManifest(pydantic.BaseModel):
+    """What a store says of itself.
+
+    Attributes:
+        origin: who wrote it: the importer's name, or ``"python"``.
+        buyer_type: type of the buyers' ids.
+        item_type: type of the items' ids.
+        events: rows of the log.
+        items: rows of the catalogue.
+        event_columns: the columns of the log.
+        catalogue_columns: the columns of the catalogue.
+        rejected: rows turned away, by reason.
+        notes: what the importer had to say, line by line.
+        parts: every file but the manifest, in the order in which :meth:`Store.events` reads them.
+    """
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["hatchway-store"] = "hatchway-store"
+    version: Literal[1] = 1
+    origin: str
+    buyer_type: IdType
+    item_type: IdType
+    events: int
+    items: int
+    event_columns: tuple[str, ...]
+    catalogue_columns: tuple[str, ...]
+    rejected: dict[str, int]
+    notes: tuple[str, ...]
+    parts: tuple[StorePart, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """A store that lies on disk, open for reading; see :meth:`open`."""
+
+    path: Path
+    manifest: StoreManifest
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """Open the store at ``path``; reads the manifest only.
+
+        Raises:
+            DataError: there is no store at ``path``.
+            ArtefactError: the manifest cannot be read or is of another version, or a part is missing.
+        """
+        path = Path(path)
+        settle(path)
+        if not is_store(path):
+            raise DataError(f"{path} is not a store (it has no {MANIFEST} of one); make one with: hatchway import")
+        try:
+            manifest = StoreManifest.model_validate_json((path / MANIFEST).read_bytes())
+        except pydantic.ValidationError as error:
+            detail = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            raise ArtefactError(
+                f"{path / MANIFEST} is damaged or of another version of Hatchway ({detail}); import again"
+            ) from None
+        missing = [part.path for part in manifest.parts if not (path / part.path).is_file()]
+        if missing:
+            raise ArtefactError(f"{path} lacks {missing[0]} ({len(missing)} parts missing in all); import again")
+        return cls(path, manifest)
+
+    def events(self) -> pl.LazyFrame:
+        """Scan the log: rows without time first, then by (time, order); columns as the manifest's ``event_columns``."""
+        files = [self.path / part.path for part in self.manifest.parts if part.path.startswith("events/")]
+        return pl.scan_parquet(files, hive_partitioning=False, glob=False)
+
+    def has(self, column: str) -> bool:
+        """Say whether the log has a column of this name."""
+        return column in self.manifest.event_columns
+
+    def catalogue(self) -> Catalogue:
+        """Return the catalogue; read once."""
+        return self._catalogue
+
+    @cached_property
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(frame=pl.read_parquet(self.path / "catalogue.parquet", glob=False))
+
+    def rejected(self) -> pl.DataFrame:
+        """Return the rows that the importer turned away: file, line, reason, text."""
+        return pl.read_parquet(self.path / "rejected.parquet", glob=False)
+
+    @cached_property
+    def digest(self) -> str:
+        """One sha256 (hex) over the names and hashes of all parts: equal digests, equal stores."""
+        parts = [[part.path, part.sha256] for part in self.manifest.parts]
+        return hashlib.sha256(json.dumps([self.manifest.version, parts]).encode()).hexdigest()
+
+    def verify(self) -> None:
+        """Hash every part and compare with the manifest.
+
+        Raises:
+            ArtefactError: a part is not what the manifest says.
+        """
+        for part in self.manifest.parts:
+            if _sha256(self.path / part.path) != part.sha256:
+                raise ArtefactError(f"{self.path / part.path} is not the file that was written; import again")
+
+
+def is_store(path: Path) -> bool:
+    """Say whether there is a store at ``path``, whole or damaged."""
+    try:
+        head = json.loads((path / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(head, dict) and head.get("format") == "hatchway-store"
+
+
+def check_target(target: Path) -> None:
+    """Refuse to write a store over anything that is not one.
+
+    Raises:
+        DataError: ``target`` is a file, or a folder that holds something else.
+    """
+    settle(target)
+    if target.exists() and not is_store(target) and not (target.is_dir() and not any(target.iterdir())):
+        raise DataError(
+            f"{target} exists and is not a store, and is left as it is; name a new folder, or remove it first"
+        )
+
+
+def write_store(
+    target: Path | str,
+    events: pl.LazyFrame | pl.DataFrame,
+    catalogue: pl.DataFrame | None = None,
+    origin: str = "python",
+) -> Store:
+    """Write a store, whole or not at all; a store that lies at ``target`` is replaced.
+
+    The rows are taken as they are: rejecting is the importers' work. The same rows give the same bytes.
+
+    Args:
+        target: the store's folder.
+        events: the log, columns as in :data:`hatchway.data.schema.EVENT_TYPES` and any others; without ``order`` the
+            rows' own order is taken.
+        catalogue: items as in :data:`hatchway.data.schema.CATALOGUE_TYPES`; items that only the log has are added.
+        origin: who writes it, for the manifest.
+
+    Raises:
+        DataError: the log is empty, lacks a column, or has a null buyer or item, or ``target`` holds something else.
+    """
+    target = Path(target)
+    check_target(target)
+    with replacing_folder(target) as folder:
+        fill_store(folder, events.lazy(), catalogue, no_rejected(), origin=origin)
+    return Store.open(target)
+
+
+def no_rejected() -> pl.DataFrame:
+    """Return an empty ``rejected`` table."""
+    return pl.DataFrame(schema=dict(REJECTED_TYPES))
+
+
+def fill_store(
+    folder: Path,
+    events: pl.LazyFrame,
+    catalogue: pl.DataFrame | None,
+    rejected: pl.DataFrame,
+    *,
+    origin: str,
+    notes: tuple[str, ...] = (),
+) -> StoreManifest:
+    """Write a store's files into ``folder``; the arguments are those of :func:`write_store` and the manifest's fields.
+
+    ``events`` is read once for the days and once for about every ten million rows.
+
+    Raises:
+        DataError: as :func:`write_store`.
+    """
+    events = _typed_events(events)
+    parts: list[StorePart] = []
+    seen: list[pl.Series] = []
+    looked_at: list[pl.Series] = []
+    for span, counts in _spans(events):
+        frame = span.collect(engine="streaming").sort("time" if "time" in span.collect_schema() else "order", "order")
+        seen = [_distinct([*seen, frame["item"]])]
+        if "query_item" in frame.columns:
+            looked_at = [_distinct([*looked_at, frame["query_item"].drop_nulls()])]
+        start = 0
+        for day, rows in counts:
+            parts.append(_write(folder, f"events/day={day}/part-0.parquet", frame.slice(start, rows)))
+            start += rows
+    items = _typed_catalogue(catalogue, _distinct([*seen, *looked_at]))
+    parts += [_write(folder, "catalogue.parquet", items), _write(folder, "rejected.parquet", rejected)]
+    schema = events.collect_schema()
+    by_reason = rejected.group_by("reason").len().sort("reason").iter_rows()
+    manifest = StoreManifest(
+        origin=origin,
+        buyer_type=_id_type(schema["buyer"]),
+        item_type=_id_type(schema["item"]),
+        events=sum(part.rows for part in parts if part.path.startswith("events/")),
+        items=len(items),
+        event_columns=tuple(schema.names()),
+        catalogue_columns=tuple(items.columns),
+        rejected=dict(by_reason),
+        notes=notes,
+        parts=tuple(parts),
+    )
+    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    return manifest
+
+
+def by_day(events: pl.LazyFrame) -> pl.DataFrame:
+    """Count rows by day: columns ``day`` (Int64 days since 1970, UTC; null first: no time) and ``rows`` (Int64)."""
+    day = pl.col("time") // SECONDS_A_DAY if "time" in events.collect_schema() else pl.lit(None, pl.Int64)
+    counts = events.select(day.alias("day")).group_by("day").agg(pl.len().cast(pl.Int64).alias("rows"))
+    return counts.collect(engine="streaming").sort("day", nulls_last=False)
+
+
+def spans_of_days(
+    events: pl.LazyFrame, rows_at_once: int = ROWS_AT_ONCE
+) -> Iterator[tuple[pl.LazyFrame, pl.DataFrame]]:
+    """Cut the log into runs of whole days of at most ``rows_at_once`` rows (one day at least), earliest first.
+
+    Yields:
+        the rows of the run, and its share of :func:`by_day`.
+    """
+    days = by_day(events)
+    runs = days.with_columns(run=(pl.col("rows").cum_sum() - 1) // rows_at_once)
+    for (_,), run in runs.group_by("run", maintain_order=True):
+        if len(runs) == len(run):
+            yield events, run
+            continue
+        day = pl.col("time") // SECONDS_A_DAY
+        inside = day.is_between(run["day"].min(), run["day"].max())
+        yield events.filter(inside | day.is_null() if run["day"].null_count() else inside), run
+
+
+def _spans(events: pl.LazyFrame) -> Iterator[tuple[pl.LazyFrame, list[tuple[str, int]]]]:
+    """Give :func:`spans_of_days` with the days' names; the names have rows, in order."""
+    for span, run in spans_of_days(events):
+        yield span, [(_day_name(day), rows) for day, rows in run.select("day", "rows").iter_rows()]
+
+
+def _day_name(day: int | None) -> str:
+    if day is None:
+        return "undated"
+    return datetime.fromtimestamp(day * SECONDS_A_DAY, UTC).strftime("%Y-%m-%d")
+
+
+def _distinct(parts: list[pl.Series]) -> pl.Series:
+    """Return the distinct values of several series, in order of first appearance."""
+    return pl.concat(parts).unique(maintain_order=True)
+
+
+def _typed_events(events: pl.LazyFrame) -> pl.LazyFrame:
+    """Cast the columns with a meaning and put them first, in their order."""
+    schema = events.collect_schema()
+    if "order" not in schema:
+        events = events.with_row_index("order")
+        schema = events.collect_schema()
+    absent = [column for column in REQUIRED if column not in schema]
+    if absent:
+        raise DataError(f"the log has no column {absent[0]!r}; its columns are {', '.join(schema.names())}")
+    empty, buyers, items = (
+        events.select(pl.len(), pl.col("buyer").null_count(), pl.col("item").null_count().alias("items"))
+        .collect(engine="streaming")
+        .row(0)
+    )
+    if not empty:
+        raise DataError("the log has no rows; a store needs at least one event")
+    if buyers or items:
+        raise DataError(f"{buyers} rows of the log have no buyer and {items} no item; every row needs both")
+    known = [pl.col(c).cast(t or _id_dtype(schema[c], c)) for c, t in EVENT_TYPES.items() if c in schema]
+    return events.select(*known, pl.exclude(list(EVENT_TYPES)))
+
+
+def _typed_catalogue(catalogue: pl.DataFrame | None, seen: pl.Series) -> pl.DataFrame:
+    """Cast the catalogue's columns, put those with a meaning first, and add the items that only the log has."""
+    log_only = seen.alias("item").to_frame()
+    if catalogue is None:
+        return log_only
+    if "item" not in catalogue.columns:
+        raise DataError(f"the catalogue has no column 'item'; its columns are {', '.join(catalogue.columns)}")
+    schema = catalogue.schema
+    known = [
+        pl.col(c).cast(t or (schema[c] if c == "photo" else _id_dtype(schema[c], c)))
+        for c, t in CATALOGUE_TYPES.items()
+        if c in schema
+    ]
+    typed = catalogue.select(*known, pl.exclude(list(CATALOGUE_TYPES)))
+    if typed.schema["item"] != seen.dtype:
+        raise DataError(
+            f"item ids are {seen.dtype} in the log and {typed.schema['item']} in the catalogue; make them the same type"
+        )
+    missing = log_only.join(typed.select("item"), on="item", how="anti", maintain_order="left")
+    return Catalogue(frame=pl.concat([typed, missing], how="diagonal")).frame
+
+
+def _id_dtype(dtype: pl.DataType, column: str) -> pl.DataType:
+    """Return the type that ids of ``dtype`` are stored with: Int64 or String."""
+    if dtype.is_integer():
+        return pl.Int64()
+    if dtype == pl.String or isinstance(dtype, (pl.Categorical, pl.Enum)):
+        return pl.String()
+    raise DataError(f"column {column!r} is {dtype}; ids must be integers or strings")
+
+
+def _id_type(dtype: pl.DataType) -> IdType:
+    return "integer" if dtype == pl.Int64 else "string"
+
+
+def _write(folder: Path, name: str, frame: pl.DataFrame) -> StorePart:
+    """Write one part with settings that never change, so that the same rows give the same bytes."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.rechunk().write_parquet(
+        path, compression="zstd", compression_level=3, statistics=True, row_group_size=262_144
+    )
+    return StorePart(path=name, rows=len(frame), sha256=_sha256(path))
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
