@@ -39,13 +39,13 @@ class Progress:
         self.unit = unit
         self.done = 0
         self._text = ""
-        self._bar: "tqdm[Any] | None" = None
+        self._bar: tqdm[Any] | None = None
         self._start = self._last_line = 0.0
 
     def __enter__(self) -> Self:
         self._start = self._last_line = time.monotonic()
         if _LOGGER.isEnabledFor(logging.INFO) and sys.stderr.isatty():
-            bar: "tqdm[Any]" = tqdm(
+            bar: tqdm[Any] = tqdm(
                 total=self.total, desc=self.label, unit=self.unit, file=sys.stderr, dynamic_ncols=True
             )
             self._bar = bar
