@@ -7,10 +7,18 @@ for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", 
     os.environ.setdefault(_variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import json  # noqa: E402
+import logging  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Callable, Iterator  # noqa: E402
+from dataclasses import dataclass  # noqa: E402
 from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
+
+from hatchway.cli.main import main  # noqa: E402
 
 hypothesis.settings.register_profile("hatchway", deadline=None, derandomize=True, database=None, max_examples=50)
 hypothesis.settings.load_profile("hatchway")
@@ -26,6 +34,37 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the public data sets; HATCHWAY_DATA={value} is no folder")
     return folder
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its exit code, and what it wrote to stdout and to stderr."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What it wrote to stdout, decoded."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def hatchway(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ended]]:
+    """Return a function that runs ``hatchway ARGUMENTS`` in this process: ``hatchway("cost", "--json").json``."""
+    logger = logging.getLogger("hatchway")
+    before = (logger.handlers, logger.level, logger.propagate)
+
+    def command(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["hatchway", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Ended(int(end.value.code or 0), *capsys.readouterr())
+
+    yield command
+    logger.handlers, logger.level, logger.propagate = before
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,7 +17,7 @@ QuietOption = Annotated[
     typer.Option("--quiet", "-q", help="Say nothing on stderr but warnings and errors.", rich_help_panel="Output"),
 ]
 
-_NUMBER = re.compile(r"[-+±]?[.\d][\d,.]*(e[-+]?\d+)?\s?[%×x]?|–")
+_NUMBER = re.compile(r"([-+±]?[.\d][\d,.]*(e[-+]?\d+)?\s?[%×x]?|–)?")
 
 
 class _StderrHandler(logging.Handler):
@@ -50,7 +50,7 @@ def emit(payload: Mapping[str, object], text: str, json: bool) -> None:
     Paths, dates, dataclasses, pydantic models and arrays are written as JSON; NaN and infinities become null.
     """
     if json:
-        from pydantic_core import to_json  # noqa: PLC0415 - only this branch pays for it
+        from pydantic_core import to_json
 
         print(to_json(dict(payload), indent=2, inf_nan_mode="null", fallback=_plain).decode())
     else:
@@ -70,8 +70,20 @@ def cell(value: object) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
+def size(count: int) -> str:
+    """Write a number of bytes.
+
+    >>> [size(count) for count in (512, 83_525_632, 327_680_000_000)]
+    ['512 bytes', '83.5 MB', '327.7 GB']
+    """
+    for unit, word in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {word}"
+    return f"{count} bytes"
+
+
 def table(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:
-    """Lay out an aligned text table; a column whose every cell is a number stands to the right.
+    """Lay out an aligned text table; a column whose every cell is a number or empty stands to the right.
 
     >>> print(table([["popularity", 0.0369], ["model", 0.1]], ["ranking", "hr@10"]))
     ranking      hr@10
@@ -81,7 +93,7 @@ def table(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:
     cells = [list(headers), *([cell(value) for value in row] for row in rows)]
     columns = list(zip(*cells, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    right = [len(column) > 1 and all(_NUMBER.fullmatch(text) for text in column[1:]) for column in columns]
+    right = [any(column[1:]) and all(map(_NUMBER.fullmatch, column[1:])) for column in columns]
     return "\n".join(
         "  ".join(
             text.rjust(width) if at_right else text.ljust(width)

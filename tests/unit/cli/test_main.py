@@ -1,0 +1,77 @@
+"""An error becomes a message on stderr and the exit code that says what kind it was."""
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+
+from hatchway.cli import main as program
+from hatchway.errors import DataError, FailureError, GateRefusedError, HatchwayError
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    """Return a program that does nothing but raise ``error``."""
+
+    def app() -> None:
+        raise error
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (DataError("x.csv is empty"), 2),
+        (FailureError("no room"), 3),
+        (GateRefusedError("worse"), 4),
+        (HatchwayError("?"), 3),
+    ],
+)
+def test_exit_codes(
+    error: HatchwayError, code: int, hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each branch of the tree has its code, and its message is printed without a traceback."""
+    monkeypatch.setattr(program, "app", raising(error))
+    ended = hatchway("anything")
+    assert (ended.code, ended.out, ended.err) == (code, "", f"error: {error}\n")
+
+
+def test_the_unexpected_is_short_until_asked(hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that nobody planned ends with 3 and its last line; the traceback is there on request."""
+    monkeypatch.delenv("HATCHWAY_DEBUG", raising=False)
+    monkeypatch.setattr(program, "app", raising(ZeroDivisionError("by nothing")))
+    ended = hatchway("anything")
+    assert ended.code == 3
+    assert ended.err.splitlines()[0] == "unexpected error: ZeroDivisionError: by nothing"
+    assert "HATCHWAY_DEBUG=1" in ended.err
+    monkeypatch.setenv("HATCHWAY_DEBUG", "1")
+    assert "Traceback" in hatchway("anything").err
+
+
+def test_interrupted(hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the middle of a command ends with 130 and a word."""
+    monkeypatch.setattr("hatchway.cost.cost_of", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    ended = hatchway("cost")
+    assert (ended.code, ended.err.strip()) == (130, "interrupted")
+
+
+@pytest.mark.parametrize("arguments", [["no-such-command"], ["cost", "--batc", "3"], ["cost", "--batch", "many"]])
+def test_mistakes_on_the_command_line(arguments: list[str], hatchway: Callable[..., Any]) -> None:
+    """A command, option or value that does not exist ends with 2 and says which."""
+    ended = hatchway(*arguments)
+    assert ended.code == 2
+    assert arguments[-1].strip("-") in ended.err or arguments[-2] in ended.err
+    assert ended.out == ""
+
+
+def test_settings_out_of_range(hatchway: Callable[..., Any]) -> None:
+    """A value of the right type that is not allowed ends with 2, too."""
+    ended = hatchway("cost", "--batch", "0")
+    assert ended.code == 2
+    assert ended.err.startswith("error: batch = 0")
+
+
+def test_version(hatchway: Callable[..., Any]) -> None:
+    """The version is that of the package."""
+    assert hatchway("--version").out == f"hatchway {version('hatchway')}\n"
