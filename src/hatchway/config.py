@@ -1,0 +1,103 @@
+"""The settings of a run, as one table, and the only reader and writer of settings files.
+
+A recipe is a TOML file with one table for each room, whose keys are the fields of that room's settings class; what a
+recipe leaves out has the default of the class. A run writes its settings back complete, so that they say everything.
+"""
+
+import copy
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pydantic import Field
+
+from hatchway.data.positives import PositivesSettings
+from hatchway.data.splits import SplitSettings
+from hatchway.errors import SettingsError
+from hatchway.evaluation.settings import EvaluationSettings
+from hatchway.settings import Settings
+
+
+class RunSettings(Settings):
+    """Everything that decides a run, besides the store.
+
+    Attributes:
+        seed: the one seed; every random stream of the run is derived from it.
+        positives: which events count, and how much.
+        split: what trains, what validates, what tests.
+        evaluation: what is reported.
+    """
+
+    seed: int = Field(default=1, ge=0)
+    positives: PositivesSettings = PositivesSettings()
+    split: SplitSettings = SplitSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
+
+
+def load_recipe(path: Path | None, overrides: Iterable[str] = ()) -> RunSettings:
+    """Read the settings of a run.
+
+    Args:
+        path: a TOML file, or None for the defaults.
+        overrides: assignments such as ``"training.epochs=3"``, which go over what the file says; the value is TOML, and
+            what is no TOML value is text (``"split.protocol=given"``).
+
+    Raises:
+        SettingsError: the file cannot be read, is no TOML, or says something that is not allowed; every offence is
+            listed, with the file's name.
+    """
+    table = {} if path is None else _read(path)
+    for assignment in overrides:
+        table = _assign(table, assignment)
+    try:
+        return RunSettings.parse(table)
+    except SettingsError as error:
+        raise SettingsError(f"{path}: {error}" if path else str(error)) from None
+
+
+def write_recipe(settings: Settings) -> str:
+    """Write settings as TOML, complete, such that reading the text gives equal settings.
+
+    A setting that is None is left out: TOML has no word for it, and wherever None is allowed it is the default.
+    """
+    return tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Decode one TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"{path}: there is no such file; name a recipe (TOML), e.g. one of recipes/") from None
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read ({error.strerror}); name a recipe (TOML)") from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: byte {error.start} is no UTF-8; a recipe is TOML in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path}: is no TOML: {error}") from None
+
+
+def _assign(table: Mapping[str, Any], assignment: str) -> dict[str, Any]:
+    """Return ``table`` with one ``key.key=value`` put over it."""
+    key, equals, text = assignment.partition("=")
+    path = [part.strip() for part in key.split(".")]
+    if not equals or not all(path):
+        raise SettingsError(f"--set {assignment}: write it as key=value, e.g. --set split.protocol=given")
+    changed = copy.deepcopy(dict(table))
+    place = changed
+    for part in path[:-1]:
+        place = place.setdefault(part, {})
+        if not isinstance(place, dict):
+            raise SettingsError(f"--set {assignment}: {part!r} is a value and has no settings in it")
+    place[path[-1]] = _value(text.strip())
+    return changed
+
+
+def _value(text: str) -> Any:
+    """Decode one TOML value; what is none is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
