@@ -254,7 +254,7 @@ def fill_store(
 def by_day(events: pl.LazyFrame) -> pl.DataFrame:
     """Count rows by day: columns ``day`` (Int64 days since 1970, UTC; null first: no time) and ``rows`` (Int64)."""
     day = pl.col("time") // SECONDS_A_DAY if "time" in events.collect_schema() else pl.lit(None, pl.Int64)
-    counts = events.select(day.alias("day")).group_by("day").agg(pl.len().cast(pl.Int64).alias("rows"))
+    counts = events.group_by(day.alias("day")).agg(pl.len().cast(pl.Int64).alias("rows"))
     return counts.collect(engine="streaming").sort("day", nulls_last=False)
 
 
