@@ -1,0 +1,147 @@
+"""Which index a catalogue gets, and how well it answers: measured on sampled queries, never assumed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pydantic
+
+from hatchway.index.approximate import FlatIndex, IvfIndex, build_flat, build_ivf
+from hatchway.index.exact import ExactIndex
+from hatchway.index.protocol import Float32, Index, Neighbours, checked_rows, checked_vectors
+from hatchway.index.recall import recall_at_k
+from hatchway.progress import note
+from hatchway.settings import Settings
+
+_FIRST_PROBES = 8
+
+
+class IndexSettings(Settings):
+    """How the index of a bundle is built.
+
+    Attributes:
+        kind: ``flat`` looks at every vector; ``ivf-sq8`` looks into some cells, and is measured; ``auto`` takes flat up
+            to ``exact_up_to`` items, and above where no share of the cells worth having reaches the recall.
+        exact_up_to: the largest catalogue for which ``auto`` takes flat without trying the other.
+        cells: how many cells an IVF index has; about 4·sqrt(items) where not given.
+        recall_at: k of the recall@k that is measured, and written to the manifest.
+        recall_target: an IVF index looks into as many cells as this recall takes.
+        sampled_queries: how many queries recall is measured on.
+        seed: where k-means starts, and which queries are sampled.
+    """
+
+    kind: Literal["auto", "flat", "ivf-sq8"] = "auto"
+    exact_up_to: int = pydantic.Field(default=300_000, ge=0)
+    cells: int | None = pydantic.Field(default=None, ge=1)
+    recall_at: int = pydantic.Field(default=100, ge=1)
+    recall_target: float = pydantic.Field(default=0.98, gt=0, le=1)
+    sampled_queries: int = pydantic.Field(default=512, ge=2)
+    seed: int = 0
+
+
+class IndexFacts(pydantic.BaseModel):
+    """What a built index is, and what was measured of it.
+
+    Attributes:
+        kind: ``flat`` or ``ivf-sq8``.
+        vectors: how many vectors it holds.
+        dimension: the numbers in each.
+        cells: cells of an IVF index, 0 for flat.
+        probes: cells looked into for each query, 0 for flat.
+        recall: mean recall@``recall_at`` against exact search; None where there was nothing to measure.
+        recall_at: its k (or the number of vectors, if that is smaller).
+        recall_queries: how many queries it was measured on; none of them had a say in ``probes``.
+    """
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["flat", "ivf-sq8"]
+    vectors: int
+    dimension: int
+    cells: int
+    probes: int
+    recall: float | None
+    recall_at: int
+    recall_queries: int
+
+
+@dataclass(frozen=True)
+class _Oracle:
+    """Sampled queries with their exact answers."""
+
+    vectors: Float32
+    queries: Float32
+    answers: Neighbours
+
+    def recall(self, index: Index, part: slice) -> float:
+        """Return the mean recall of ``index`` on a part of the queries, NaN where there are none."""
+        queries, answers = self.queries[part], Neighbours(self.answers.scores[part], self.answers.rows[part])
+        found = index.search(queries, answers.rows.shape[1])
+        shares = recall_at_k(self.vectors, queries, found.rows, answers)
+        return float(shares.mean()) if len(shares) else float("nan")
+
+
+def build_index(
+    vectors: npt.ArrayLike, queries: npt.ArrayLike, settings: IndexSettings, rows: npt.ArrayLike | None = None
+) -> tuple[FlatIndex | IvfIndex, IndexFacts]:
+    """Build the index that ``settings`` ask for, and measure its recall against exact search.
+
+    The queries of even place choose how many cells an IVF index looks into; recall is measured on the others.
+
+    Args:
+        vectors: [N, d] item vectors, raw.
+        queries: [Q, d] query vectors like those that will be asked; may be empty.
+        settings: kind and measure.
+        rows: the row numbers to be found; all where None.
+
+    Raises:
+        DataError: vectors or queries are not finite, or a row number is out of range or there twice.
+    """
+    whole = checked_vectors(vectors, "item vectors")
+    asked = checked_vectors(queries, "queries", whole.shape[1])
+    labels = checked_rows(rows, len(whole))
+    k = max(1, min(settings.recall_at, len(labels)))
+    oracle = _Oracle(whole, asked, ExactIndex(whole, rows).search(asked, k))
+    choosing, measuring = slice(0, None, 2), slice(1, None, 2)
+    if settings.kind == "ivf-sq8" or (settings.kind == "auto" and len(labels) > settings.exact_up_to):
+        ivf = build_ivf(whole, rows, cells=settings.cells, seed=settings.seed)
+        worth_it = _choose_probes(ivf, oracle, choosing, settings.recall_target)
+        if worth_it or settings.kind == "ivf-sq8":
+            return ivf, _facts(ivf, oracle, measuring, cells=ivf.cells, probes=ivf.probes)
+        note(
+            f"index: to reach recall@{k} = {settings.recall_target} IVF,SQ8 must look into more than a quarter of its "
+            "cells; the flat index, which looks at every vector, is built instead"
+        )
+    flat = build_flat(whole, rows)
+    return flat, _facts(flat, oracle, slice(None), cells=0, probes=0)
+
+
+def _choose_probes(index: IvfIndex, oracle: _Oracle, part: slice, target: float) -> bool:
+    """Set the fewest probes, doubling, that reach the target; say whether that is at most a quarter of the cells."""
+    if not len(oracle.queries[part]):
+        return True
+    index.set_probes(_FIRST_PROBES)
+    while oracle.recall(index, part) < target and index.probes < index.cells:
+        index.set_probes(2 * index.probes)
+    return 4 * index.probes <= index.cells
+
+
+def _facts(index: Index, oracle: _Oracle, part: slice, cells: int, probes: int) -> IndexFacts:
+    """Measure ``index`` on a part of the queries and say what it is."""
+    measured = len(oracle.queries[part]) if len(index) else 0
+    return IndexFacts(
+        kind="ivf-sq8" if cells else "flat",
+        vectors=len(index),
+        dimension=index.dimension,
+        cells=cells,
+        probes=probes,
+        recall=oracle.recall(index, part) if measured else None,
+        recall_at=oracle.answers.rows.shape[1],
+        recall_queries=measured,
+    )
+
+
+def sample_rows(count: int, sampled: int, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Draw ``sampled`` different row numbers below ``count`` (all, where there are fewer), ascending."""
+    return np.sort(generator.choice(count, size=min(sampled, count), replace=False)).astype(np.int64)
