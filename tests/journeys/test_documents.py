@@ -1,6 +1,7 @@
 """The documents keep step with the project: dependencies, versions, commands, targets, links."""
 
 import re
+import runpy
 import tomllib
 from importlib.metadata import requires, version
 from pathlib import Path
@@ -57,6 +58,14 @@ def test_constraints_name_what_is_installed() -> None:
             if not condition and name_of(needed) not in seen:
                 waiting.add(name_of(needed))
     assert len(seen) > len(dependencies())
+
+
+def test_the_picture_is_fresh() -> None:
+    """The picture of a training row is what its script draws, from the figures that the script computes."""
+    pictures = REPOSITORY / "docs" / "pictures"
+    drawn = runpy.run_path(str(pictures / "training_row.py"))["picture"]()
+    assert (pictures / "training-row.svg").read_text("utf-8") == drawn
+    assert ">ln n = −9.90<" in drawn
 
 
 def test_versions_agree() -> None:
