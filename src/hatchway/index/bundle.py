@@ -1,0 +1,200 @@
+"""The bundle: one immutable folder with everything that serving needs, and nothing that must be trusted blindly.
+
+::
+
+    bundle/
+      manifest.json              format and version, what it was made from, measured recall, sha256 of every part
+      catalogue.parquet          external ids in row order, and what a page shows of each item
+      item_vectors.safetensors   [N, d] float32, as the item tower gives them
+      weights.safetensors        the query side of the model; no tensors where the item vectors are all there is
+      settings.json              the model's settings
+      index.faiss                the index, with its own map to row numbers
+
+Nothing in it depends on the clock or on where it lies: the same inputs give the same bytes. Nothing in it is pickled.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy.typing as npt
+import polars as pl
+import safetensors
+import safetensors.numpy
+import safetensors.torch
+from torch import Tensor
+
+from hatchway.artefacts.atomic import replacing_folder, settle
+from hatchway.artefacts.manifest import (
+    MANIFEST,
+    Manifest,
+    describe_parts,
+    digest,
+    read_manifest,
+    verify_parts,
+    write_manifest,
+)
+from hatchway.data.catalogue import Catalogue
+from hatchway.errors import ArtefactError, DataError
+from hatchway.index.approximate import FlatIndex, IvfIndex, load_index
+from hatchway.index.build import IndexFacts, IndexSettings, build_index
+from hatchway.index.protocol import Float32, checked_vectors
+
+SHOWN_COLUMNS = ("title", "category", "price", "seller", "photo", "listed", "gone", "engagements")
+"""Catalogue columns that a bundle keeps beside ``item``: what a page shows, and how much each item was engaged with."""
+
+_REMEDY = "make the bundle again: hatchway index RUN"
+
+
+class BundleManifest(Manifest):
+    """What a bundle says of itself.
+
+    Attributes:
+        score: how a query and an item are compared; serving compares as training did.
+        items: N.
+        dimension: d.
+        item_type: type of the items' external ids.
+        origin: what the bundle was made from, e.g. the store's digest and the checkpoint.
+        index: the index, with its measured recall.
+    """
+
+    format: Literal["hatchway-bundle"] = "hatchway-bundle"
+    version: Literal[1] = 1
+    score: Literal["dot product"] = "dot product"
+    items: int
+    dimension: int
+    item_type: Literal["integer", "string"]
+    origin: dict[str, str | int | bool]
+    index: IndexFacts
+
+
+@dataclass(frozen=True, eq=False)
+class BundleContents:
+    """What a bundle is made of.
+
+    Attributes:
+        catalogue: the N items; of their columns :data:`SHOWN_COLUMNS` are kept.
+        vectors: [N, d] item vectors, raw.
+        queries: [Q, d] sampled query vectors like those that serving will ask; recall is measured on them.
+        weights: the tensors of the query side of the model, by name; none where the item vectors are all there is.
+        settings: the model's settings, as JSON would hold them.
+        origin: what the bundle is made from, for the manifest; nothing that depends on the clock or on a place.
+        rows: the row numbers to be found by the index; all where None.
+    """
+
+    catalogue: Catalogue
+    vectors: npt.ArrayLike
+    queries: npt.ArrayLike
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, str | int | bool] = field(default_factory=dict)
+    rows: npt.ArrayLike | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """A bundle on disk, checked against its manifest and open for reading; see :meth:`open`."""
+
+    path: Path
+    manifest: BundleManifest
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """Open the bundle at ``path``, hashing every part.
+
+        Raises:
+            ArtefactError: there is none, it is of another version, or a part is missing, cut short or changed.
+        """
+        path = Path(path)
+        settle(path)
+        manifest = read_manifest(path, BundleManifest, _REMEDY)
+        verify_parts(path, manifest, _REMEDY)
+        return cls(path, manifest)
+
+    @property
+    def digest(self) -> str:
+        """One sha256 in hex that identifies the bundle."""
+        return digest(self.manifest)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """The items: external ids in row order, and what a page shows."""
+        return Catalogue(pl.read_parquet(self._part("catalogue.parquet"), glob=False))
+
+    @cached_property
+    def vectors(self) -> Float32:
+        """The item vectors, [N, d] float32."""
+        vectors: Float32 = safetensors.numpy.load_file(self._part("item_vectors.safetensors"))["item_vectors"]
+        return vectors
+
+    @cached_property
+    def index(self) -> FlatIndex | IvfIndex:
+        """The index over the item vectors."""
+        return load_index(self._part("index.faiss"), self.vectors)
+
+    @cached_property
+    def weights(self) -> dict[str, Tensor]:
+        """The tensors of the query side of the model, by name."""
+        return safetensors.torch.load_file(self._part("weights.safetensors"))
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The model's settings."""
+        settings: dict[str, Any] = json.loads(self._part("settings.json").read_bytes())
+        return settings
+
+    def _part(self, name: str) -> Path:
+        path = self.path / name
+        if not path.is_file():
+            raise ArtefactError(f"{path} is missing; {_REMEDY}")
+        return path
+
+
+def is_bundle(path: Path) -> bool:
+    """Say whether there is a bundle at ``path``, whole or damaged."""
+    settle(path)
+    try:
+        head = json.loads((path / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(head, dict) and head.get("format") == "hatchway-bundle"
+
+
+def write_bundle(target: Path | str, contents: BundleContents, settings: IndexSettings) -> Bundle:
+    """Build the index and write the bundle, whole or not at all; a bundle that lies at ``target`` is replaced.
+
+    Raises:
+        DataError: the vectors are not one for each item, or not finite, or ``target`` holds something else.
+    """
+    target = Path(target)
+    if target.exists() and not is_bundle(target) and not (target.is_dir() and not any(target.iterdir())):
+        raise DataError(
+            f"{target} exists and is no bundle, and is left as it is; name a new folder, or remove it first"
+        )
+    vectors = checked_vectors(contents.vectors, "item vectors")
+    if len(vectors) != len(contents.catalogue):
+        raise DataError(f"there are {len(vectors)} item vectors for {len(contents.catalogue)} items; each needs one")
+    index, facts = build_index(vectors, contents.queries, settings, contents.rows)
+    frame = contents.catalogue.frame
+    shown = frame.select("item", *(name for name in SHOWN_COLUMNS if name in frame.columns))
+    with replacing_folder(target) as folder:
+        shown.write_parquet(folder / "catalogue.parquet", compression="zstd", statistics=False)
+        safetensors.numpy.save_file({"item_vectors": vectors}, folder / "item_vectors.safetensors")
+        own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in contents.weights.items()}
+        safetensors.torch.save_file(own, folder / "weights.safetensors")
+        text = json.dumps(contents.settings, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False)
+        (folder / "settings.json").write_text(text + "\n", encoding="utf-8")
+        index.save(folder / "index.faiss")
+        manifest = BundleManifest(
+            items=len(vectors),
+            dimension=vectors.shape[1],
+            item_type="integer" if contents.catalogue.identifiers.are_integers else "string",
+            origin=dict(sorted(contents.origin.items())),
+            index=facts,
+            parts=describe_parts(folder),
+        )
+        write_manifest(folder, manifest)
+    return Bundle(target, manifest)
