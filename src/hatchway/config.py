@@ -17,7 +17,10 @@ from hatchway.data.positives import PositivesSettings
 from hatchway.data.splits import SplitSettings
 from hatchway.errors import SettingsError
 from hatchway.evaluation.settings import EvaluationSettings
+from hatchway.negatives.settings import NegativesSettings
 from hatchway.settings import Settings
+from hatchway.towers.settings import ModelSettings
+from hatchway.training.settings import TrainingSettings
 
 
 class RunSettings(Settings):
@@ -27,12 +30,18 @@ class RunSettings(Settings):
         seed: the one seed; every random stream of the run is derived from it.
         positives: which events count, and how much.
         split: what trains, what validates, what tests.
+        model: the two towers.
+        negatives: which negatives, and their correction.
+        training: the loop.
         evaluation: what is reported.
     """
 
     seed: int = Field(default=1, ge=0)
     positives: PositivesSettings = PositivesSettings()
     split: SplitSettings = SplitSettings()
+    model: ModelSettings = ModelSettings()
+    negatives: NegativesSettings = NegativesSettings()
+    training: TrainingSettings = TrainingSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
 
 

@@ -1,0 +1,50 @@
+"""``hatchway train``: from a store to a run folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hatchway.cli.output import JsonOption, QuietOption, begin, emit
+
+
+def run(
+    store: Annotated[Path, typer.Argument(help="The store to train on (made by: hatchway import).")],
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    recipe: Annotated[Path | None, typer.Option(help="Settings of the run, a TOML file; the defaults without.")] = None,
+    assign: Annotated[
+        list[str] | None, typer.Option("--set", help="One setting over the recipe's, e.g. training.epochs=3. Repeatable.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the run in OUT from its newest checkpoint, bit for bit.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Train a two-tower model and write its run folder.
+
+    The folder holds the settings, the checkpoints, the curves (tensorboard --logdir OUT/curves), the log and the model.
+    A run that was interrupted continues with --resume and ends with the same weights as one that was not.
+    """
+    begin(quiet)
+    from hatchway.config import load_recipe
+    from hatchway.job import train_run
+    from hatchway.training.memory import keep_freed_memory
+
+    keep_freed_memory()
+    folder = train_run(store, out, load_recipe(recipe, assign or ()), resume=resume)
+    about = folder.model_record()
+    last = {name: value for name, value in about.validation[-1].items() if name != "step"} if about.validation else {}
+    payload = {
+        "run": str(out),
+        "step": about.step,
+        "loss": about.loss,
+        "validation": list(about.validation),
+        "items": about.items,
+        "buyers": about.buyers,
+    }
+    lines = [f"trained {out}: weights of step {about.step:,}, mean training loss {about.loss:.4f}"]
+    if last:
+        lines.append("validation: " + ", ".join(f"{name} {value:.4f}" for name, value in last.items()))
+    lines.append(f"next: hatchway evaluate {out}")
+    emit(payload, "\n".join(lines), json)

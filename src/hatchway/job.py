@@ -1,0 +1,136 @@
+"""The main job: from a store to a trained run, and from a run to its evaluation."""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from hatchway.artefacts.atomic import write_text
+from hatchway.config import RunSettings, write_recipe
+from hatchway.data.engagements import Part
+from hatchway.data.log import build_log
+from hatchway.data.store import Store
+from hatchway.errors import SettingsError
+from hatchway.evaluation.result import Evaluation
+from hatchway.evaluation.scoring import TowerScorer
+from hatchway.evaluation.summary import evaluate
+from hatchway.progress import note
+from hatchway.towers.build import build_model
+from hatchway.towers.features import fit_reading
+from hatchway.towers.two_tower import TwoTower
+from hatchway.training.loop import Validation, train
+from hatchway.training.run_folder import ModelRecord, RunFolder, RunRecord, relative_to_run
+
+
+def train_run(
+    store: Store | Path | str, out: Path | str, settings: RunSettings | None = None, *, resume: bool = False
+) -> RunFolder:
+    """Train a model on a store and leave a run folder.
+
+    Args:
+        store: an opened store, or its path.
+        out: the run folder; must not hold a run yet, unless ``resume``.
+        settings: everything that decides the run; the defaults where None.
+        resume: continue the run in ``out`` from its newest checkpoint, with the same store and settings. A finished run
+            is left as it is; where there is none yet, it is begun.
+
+    Raises:
+        SettingsError: ``out`` holds a run already, or one with other settings or another store.
+        DataError, DivergedError: see :func:`hatchway.data.log.build_log` and :func:`hatchway.training.loop.train`.
+    """
+    store = store if isinstance(store, Store) else Store.open(store)
+    settings = settings or RunSettings()
+    out = Path(out)
+    log = build_log(store, settings.positives, settings.split, settings.seed)
+    for line in log.notes:
+        note(line)
+    record = RunRecord(
+        store=relative_to_run(store.path, out),
+        store_digest=store.digest,
+        seed=settings.seed,
+        positives=settings.positives,
+        split=settings.split,
+        model=settings.model,
+        settings=settings.model_dump(mode="json"),
+        versions={name: version(name) for name in ("hatchway", "torch", "numpy", "polars")},
+        notes=log.notes,
+    )
+    folder = _begin(out, record, resume=resume)
+    if resume and folder.is_finished():
+        note(f"{out} is finished already")
+        return folder
+    write_text(out / "settings.toml", write_recipe(settings))
+    if settings.training.threads:
+        torch.set_num_threads(settings.training.threads)
+    reading = fit_reading(log.catalogue.frame, settings.model.item, settings.model.text_buckets)
+    model = build_model(log.catalogue, len(log.buyers), settings.model, settings.seed, reading)
+
+    quick = settings.evaluation.model_copy(
+        update={"resamples": 0, "slices": False, "baselines": (), "k": (settings.training.validate_k,)}
+    )
+
+    def judge(current: TwoTower) -> Mapping[str, float]:
+        scorer = TowerScorer(current, len(log.catalogue), current.history_length)
+        found = evaluate(scorer, log, quick, protocol=protocol, part=Part.VALIDATION, seed=settings.seed)
+        return {name: figure.value for name, figure in found.metrics.items()}
+
+    protocol = settings.split.protocol
+    validation = None
+    if protocol != "none" and len(log.engagements.positives(Part.VALIDATION)):
+        validation = Validation(judge, f"{settings.training.validate_metric}@{settings.training.validate_k}")
+    done = train(
+        model,
+        log,
+        out,
+        settings=settings.training,
+        negatives=settings.negatives,
+        seed=settings.seed,
+        validation=validation,
+        resume=resume,
+    )
+    folder.save_model(
+        model,
+        ModelRecord(
+            items=len(log.catalogue),
+            buyers=len(log.buyers),
+            model=settings.model,
+            reading=reading,
+            step=done.chosen_step,
+            validation=done.history,
+            loss=done.loss,
+        ),
+    )
+    return folder
+
+
+def _begin(out: Path, record: RunRecord, *, resume: bool) -> RunFolder:
+    """Create the run folder, or find in it the run that is to be continued."""
+    if not (out / "run.json").exists():
+        return RunFolder.create(out, record)
+    there = RunFolder.open(out)
+    if not resume:
+        raise SettingsError(f"{out} holds a run already; choose another --out, continue it with --resume, or remove it")
+    mine, other = record.model_dump(mode="json"), there.record.model_dump(mode="json")
+    changed = [name for name in ("store_digest", "settings", "versions") if mine[name] != other[name]]
+    if changed:
+        raise SettingsError(
+            f"{out} holds a run with another {' and '.join(changed)}; a resumed run must be the same run. "
+            "Choose another --out"
+        )
+    return there
+
+
+def evaluate_run(run: RunFolder | Path | str, part: Part = Part.TEST) -> Evaluation:
+    """Evaluate a finished run over the whole catalogue and write ``evaluation.json`` into it (for the test part)."""
+    run = run if isinstance(run, RunFolder) else RunFolder.open(run)
+    settings = RunSettings.parse(run.record.settings)
+    if settings.split.protocol == "none":
+        raise SettingsError("the run's split.protocol is 'none': there is nothing to evaluate on; train with a split")
+    log = run.log()
+    model = run.load_model(log)
+    scorer = TowerScorer(model, len(log.catalogue), model.history_length)
+    found = evaluate(scorer, log, settings.evaluation, protocol=settings.split.protocol, part=part, seed=settings.seed)
+    if part is Part.TEST:
+        write_text(run.path / "evaluation.json", found.model_dump_json(indent=1) + "\n")
+    return found

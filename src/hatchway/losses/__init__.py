@@ -1,0 +1,1 @@
+"""Losses that see vectors and a ledger, never a tower."""

@@ -1,0 +1,127 @@
+"""The sampled softmax with the ledger's correction: the loss that everything else here exists for.
+
+For row i with positive p, columns c and expected counts n (:mod:`hatchway.negatives.ledger`)
+
+    loss_i = −[x_p − ln(exp(x_p) + Σ_c exp(x_c))],    x = score / temperature − alpha·ln n,  masked x = −inf.
+
+Alpha 1 learns scores that keep the items' popularity (log P up to a constant); alpha 0 learns scores from which it is
+divided out, the pointwise mutual information with the sampling distribution (Bengio & Senécal 2008; Yi et al. 2019).
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from hatchway.errors import DataError, SettingsError
+from hatchway.losses.row_blocks import Adjustments, row_block_losses
+from hatchway.negatives.ledger import Ledger
+
+
+def sampled_softmax(
+    query: Tensor,
+    positive: Tensor,
+    columns: Tensor,
+    ledger: Ledger,
+    *,
+    temperature: Tensor | float = 1.0,
+    alpha: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: Literal["mean", "none"] = "mean",
+) -> Tensor:
+    """Cross-entropy of each row's positive against the shared columns.
+
+    Args:
+        query: [B, d] query vectors.
+        positive: [B, d] item vectors of the rows' positives.
+        columns: [C, d] item vectors of the ledger's columns, in its order.
+        ledger: items, expected counts and masks of the columns.
+        temperature: divides every score, before the correction; a scalar, or a scalar tensor that is learned.
+        alpha: weight of the correction; 0 is none, 1 is the full one.
+        weight: [B] weights of the rows, 0 or more; the mean is over the weights. None weighs all alike.
+        reduction: ``"mean"``, or ``"none"`` for the rows' own losses (weighted, not averaged).
+
+    Returns:
+        A scalar, or [B] float32. Computed in float32 whatever the inputs' type.
+
+    Raises:
+        DataError: shapes disagree, or the weights do not sum to more than 0.
+        SettingsError: the temperature is not above 0.
+    """
+    _check(query, positive, columns, ledger, weight)
+    if not isinstance(temperature, Tensor) and not temperature > 0:
+        raise SettingsError(
+            f"temperature is {temperature}; allowed: above 0 (0.05 to 0.2 is usual with normalised vectors)"
+        )
+    with torch.autocast(query.device.type, enabled=False):
+        scaled = query.float() / temperature
+        own = (scaled * positive.float()).sum(1, keepdim=True) - alpha * ledger.positive_log_count[:, None]
+        bias = -alpha * ledger.log_count
+        rows = torch.ones(len(query), device=query.device) if weight is None else weight.float()
+        total = rows.sum()
+        per_row = reduction == "none"
+        summed, losses = row_block_losses(
+            scaled, columns.float(), own, bias, adjustments(ledger, alpha), None if per_row else rows / total
+        )
+        return losses * rows if per_row else summed
+
+
+def adjustments(ledger: Ledger, alpha: float) -> Adjustments:
+    """Return what is added to single logits: −inf where masked, and the other correction for copies of the positive."""
+    copies = alpha * (ledger.log_count[ledger.copy_columns] - ledger.positive_log_count[ledger.copy_rows])
+    rows = torch.cat([ledger.masked.rows, ledger.copy_rows])
+    columns = torch.cat([ledger.masked.columns, ledger.copy_columns])
+    values = torch.cat([torch.full(ledger.masked.rows.shape, -torch.inf, device=copies.device), copies])
+    if len(copies):
+        rows, order = torch.sort(rows, stable=True)
+        columns, values = columns[order], values[order]
+    return Adjustments(rows, columns, values)
+
+
+class SampledSoftmax(nn.Module):
+    """:func:`sampled_softmax` with its settings kept, and the temperature learned if wished.
+
+    Args:
+        temperature: the fixed or the initial temperature.
+        alpha: weight of the correction.
+        learn_temperature: make the logarithm of the temperature a parameter.
+    """
+
+    def __init__(self, temperature: float = 0.1, alpha: float = 1.0, *, learn_temperature: bool = False) -> None:
+        super().__init__()
+        if not temperature > 0:
+            raise SettingsError(f"temperature is {temperature}; allowed: above 0")
+        self.alpha = alpha
+        # The logarithm is learned, so that no step can make the temperature zero or negative.
+        self.log_temperature = nn.Parameter(torch.tensor(temperature).log(), requires_grad=learn_temperature)
+
+    def forward(
+        self, query: Tensor, positive: Tensor, columns: Tensor, ledger: Ledger, weight: Tensor | None = None
+    ) -> Tensor:
+        """Return the mean loss, a scalar."""
+        return sampled_softmax(
+            query,
+            positive,
+            columns,
+            ledger,
+            temperature=self.log_temperature.exp(),
+            alpha=self.alpha,
+            weight=weight,
+        )
+
+
+def _check(query: Tensor, positive: Tensor, columns: Tensor, ledger: Ledger, weight: Tensor | None) -> None:
+    batch, width = query.shape
+    wanted = {"positive": (batch, width), "columns": (len(ledger.items), width), "ledger.positives": (batch,)}
+    got = {"positive": positive.shape, "columns": columns.shape, "ledger.positives": ledger.positives.shape}
+    for name, shape in wanted.items():
+        if tuple(got[name]) != shape:
+            raise DataError(
+                f"{name} has shape {tuple(got[name])}, expected {shape}: query is [B, d] = {(batch, width)} and the "
+                f"ledger has {len(ledger.items)} columns"
+            )
+    if weight is not None and (weight.shape != (batch,) or not float(weight.sum()) > 0 or float(weight.min()) < 0):
+        raise DataError(
+            f"weight has shape {tuple(weight.shape)} and sum {float(weight.sum())}; allowed: [B] = ({batch},), none "
+            "negative, not all 0"
+        )

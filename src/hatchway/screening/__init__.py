@@ -1,0 +1,1 @@
+"""What may not stand as a negative for a row, and why."""

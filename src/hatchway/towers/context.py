@@ -1,0 +1,83 @@
+"""The context tower: the listing that is being looked at, what came before it, and what was typed."""
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor, nn
+
+from hatchway.data.contexts import Contexts
+from hatchway.towers.settings import ModelSettings
+from hatchway.towers.tables import bag, scale_rows, table
+from hatchway.towers.text import hashed_grams
+
+
+class ContextTower(nn.Module):
+    """``query = normalise(query item + pooled history + buyer + f(all of them, text))``.
+
+    The history is pooled with one learned weight for each place counted from the most recent, a softmax over the places
+    that are there, so that yesterday's save can say more than last year's.
+
+    Args:
+        items: N, the items that can stand in a context.
+        buyers: number of known buyers.
+        settings: the model's settings.
+    """
+
+    def __init__(self, items: int, buyers: int, settings: ModelSettings) -> None:
+        super().__init__()
+        self.settings, self.items = settings, items
+        own, width = settings.context, settings.dimension
+        self.by_query_item = table(items, width, settings.initial_scale) if own.query_item else None
+        self.by_history = table(items, width, settings.initial_scale) if own.history else None
+        self.place_weights = nn.Parameter(torch.zeros(max(own.history, 1)), requires_grad=bool(own.history))
+        self.by_gram = table(settings.text_buckets, width, settings.initial_scale) if own.text else None
+        self.by_buyer = table(buyers, width, settings.initial_scale) if own.buyer else None
+        parts = sum(part is not None for part in (self.by_query_item, self.by_history, self.by_gram, self.by_buyer))
+        self.layers = nn.Sequential(nn.Linear(width * parts, own.hidden), nn.ReLU(), nn.Linear(own.hidden, width))
+
+    def forward(self, contexts: Contexts) -> Tensor:
+        """Return the [B, d] vectors of the contexts."""
+        device = self.place_weights.device
+        parts: list[Tensor] = []
+        if self.by_query_item is not None:
+            parts.append(_known(self.by_query_item, torch.from_numpy(contexts.query_items).to(device)))
+        if self.by_history is not None:
+            parts.append(self._pooled(self.by_history, contexts, device))
+        if self.by_buyer is not None:
+            parts.append(_known(self.by_buyer, torch.from_numpy(contexts.buyers).to(device)))
+        total: Tensor | int = sum(parts)
+        if self.by_gram is not None:
+            parts.append(self._read(self.by_gram, contexts, device))
+        vectors = self.layers(torch.cat(parts, 1)) + total
+        return scale_rows(vectors) if self.settings.normalise else vectors
+
+    def _pooled(self, embedding: nn.Embedding, contexts: Contexts, device: torch.device) -> Tensor:
+        length = self.settings.context.history
+        begin = np.maximum(contexts.history_offsets[:-1], contexts.history_offsets[1:] - length)
+        lengths = contexts.history_offsets[1:] - begin
+        offsets = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        # Position within the flat history counted from each row's most recent engagement: 0 is the last one.
+        place = np.repeat(offsets[1:], lengths) - 1 - np.arange(offsets[-1])
+        flat = contexts.history[np.repeat(contexts.history_offsets[1:], lengths) - 1 - place]
+        rows = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
+        weight = self.place_weights.exp()[torch.from_numpy(place).to(device)]
+        total = weight.new_zeros(len(lengths)).index_add(0, rows, weight)
+        return bag(
+            embedding,
+            torch.from_numpy(flat.astype(np.int64)).to(device),
+            torch.from_numpy(offsets).to(device),
+            weights=weight / total[rows],
+        )
+
+    def _read(self, embedding: nn.Embedding, contexts: Contexts, device: torch.device) -> Tensor:
+        if contexts.texts is None:
+            return embedding.weight.new_zeros(len(contexts), self.settings.dimension)
+        grams, offsets = hashed_grams(pl.Series(contexts.texts, dtype=pl.String), self.settings.text_buckets)
+        return bag(embedding, torch.from_numpy(grams).to(device), torch.from_numpy(offsets).to(device), mean=True)
+
+
+def _known(embedding: nn.Embedding, rows: Tensor) -> Tensor:
+    """Look up vectors; -1, for none or unknown, is the zero vector."""
+    vectors: Tensor = embedding(rows.clamp(min=0).long())
+    return vectors.masked_fill((rows < 0)[:, None], 0.0)

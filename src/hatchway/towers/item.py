@@ -1,0 +1,97 @@
+"""The item tower: a vector of the item's own, what its columns say, or both."""
+
+import torch
+from torch import Tensor, nn
+
+from hatchway.errors import DataError
+from hatchway.towers.features import FeatureReading, ItemFeatures
+from hatchway.towers.settings import ModelSettings
+from hatchway.towers.tables import bag, scale_rows, table
+
+
+class ItemTower(nn.Module):
+    """``item = normalise(own vector + f(columns))``.
+
+    Args:
+        count: N, the items that can have a vector of their own.
+        settings: the model's settings.
+        reading: how the columns are read.
+        features: the columns of the N items.
+    """
+
+    def __init__(self, count: int, settings: ModelSettings, reading: FeatureReading, features: ItemFeatures) -> None:
+        super().__init__()
+        self.count, self.settings = count, settings
+        own, width = settings.item, settings.dimension
+        self.own = table(count, width, settings.initial_scale) if own.id else None
+        self.columns = ColumnEncoder(settings, reading) if own.columns else None
+        # The columns of known items travel with the model, not with its weights: they are read from the catalogue.
+        self.register_buffer("categories", features.categories, persistent=False)
+        self.register_buffer("dense", features.dense, persistent=False)
+        self.register_buffer("grams", features.grams, persistent=False)
+        self.register_buffer("gram_offsets", features.gram_offsets, persistent=False)
+
+    def forward(self, rows: Tensor, hidden: Tensor | None = None) -> Tensor:
+        """Return the [M, d] vectors of known items.
+
+        Args:
+            rows: [M] int64 item rows.
+            hidden: [M] bool, items whose own vector is left out (id dropout); None leaves out none.
+        """
+        parts: list[Tensor] = []
+        if self.own is not None:
+            vectors = self.own(rows)
+            parts.append(vectors if hidden is None else vectors.masked_fill(hidden[:, None], 0.0))
+        if self.columns is not None:
+            parts.append(self.columns(self._features_of(rows)))
+        vectors = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+        return scale_rows(vectors) if self.settings.normalise else vectors
+
+    def new(self, features: ItemFeatures) -> Tensor:
+        """Return the [M, d] vectors of items that the model has never seen, from their columns alone.
+
+        Raises:
+            DataError: the model reads no item columns.
+        """
+        if self.columns is None:
+            raise DataError(
+                "this model knows items by their ids only and cannot place a new one; train with item columns "
+                "(model.item.categories, numbers, texts or vectors)"
+            )
+        vectors: Tensor = self.columns(features)
+        return scale_rows(vectors) if self.settings.normalise else vectors
+
+    def _features_of(self, rows: Tensor) -> ItemFeatures:
+        begin, end = self.gram_offsets[rows], self.gram_offsets[rows + 1]
+        lengths = end - begin
+        offsets = torch.zeros(len(rows) + 1, dtype=torch.int64, device=rows.device)
+        torch.cumsum(lengths, 0, out=offsets[1:])
+        index = torch.arange(int(offsets[-1]), device=rows.device) + torch.repeat_interleave(
+            begin - offsets[:-1], lengths
+        )
+        return ItemFeatures(self.categories[rows], self.dense[rows], self.grams[index], offsets)
+
+
+class ColumnEncoder(nn.Module):
+    """Categories, numbers, text and ready-made vectors to one vector, through one hidden layer."""
+
+    def __init__(self, settings: ModelSettings, reading: FeatureReading) -> None:
+        super().__init__()
+        width = settings.dimension
+        self.by_category = nn.ModuleList(
+            table(len(values) + 1, width, settings.initial_scale) for values in reading.categories.values()
+        )
+        self.by_gram = table(reading.buckets, width, settings.initial_scale) if reading.texts else None
+        dense = 2 * len(reading.numbers) + sum(reading.vectors.values())
+        total = width * (len(self.by_category) + (self.by_gram is not None)) + dense
+        self.layers = nn.Sequential(
+            nn.Linear(total, settings.item.hidden), nn.ReLU(), nn.Linear(settings.item.hidden, width)
+        )
+
+    def forward(self, features: ItemFeatures) -> Tensor:
+        """Return [M, d] vectors."""
+        parts = [embed(features.categories[:, k]) for k, embed in enumerate(self.by_category)]
+        if self.by_gram is not None:
+            parts.append(bag(self.by_gram, features.grams, features.gram_offsets, mean=True))
+        vectors: Tensor = self.layers(torch.cat([*parts, features.dense], 1))
+        return vectors

@@ -1,0 +1,1 @@
+"""Batches, the optimiser, checkpoints, and a loop read from top to bottom."""

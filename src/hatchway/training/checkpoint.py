@@ -1,0 +1,122 @@
+"""Checkpoints: everything that the next step depends on, written whole or not at all, never unpickled."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from hatchway.artefacts.atomic import replacing_folder
+from hatchway.errors import ArtefactError
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """Where a run stands, besides its tensors.
+
+    Attributes:
+        step: steps done.
+        best_score: the best validation so far, or None.
+        first_losses: the losses of the first steps, which divergence is measured against.
+        recent_losses: the losses of the last steps.
+        history: the validations so far, one mapping each with ``step`` and the scores.
+    """
+
+    step: int = 0
+    best_score: float | None = None
+    first_losses: tuple[float, ...] = ()
+    recent_losses: tuple[float, ...] = ()
+    history: tuple[dict[str, float], ...] = ()
+
+
+def save_checkpoint(
+    folder: Path, model: nn.Module, loss: nn.Module, optimisers: dict[str, Optimizer], at: Progressed, keep: int
+) -> Path:
+    """Write a checkpoint and remove all but the newest ``keep``.
+
+    Random streams need no saving: each is a function of the seed and the step.
+
+    Args:
+        folder: the run's ``checkpoints`` folder.
+        model: the module whose parameters are trained.
+        loss: the loss, which may have parameters of its own.
+        optimisers: by name.
+        at: where the run stands.
+        keep: checkpoints to keep, this one among them.
+
+    Returns:
+        The checkpoint's folder, ``step-00000500``.
+    """
+    target = folder / f"step-{at.step:08d}"
+    with replacing_folder(target) as partial:
+        safetensors.torch.save_file(_contiguous(model.state_dict()), partial / "weights.safetensors")
+        safetensors.torch.save_file(
+            _contiguous(loss.state_dict(prefix="loss.") | _optimiser_tensors(optimisers)), partial / "state.safetensors"
+        )
+        (partial / "state.json").write_text(json.dumps({"version": VERSION, **vars(at)}, indent=1), encoding="utf-8")
+    for old in checkpoints(folder)[:-keep]:
+        shutil.rmtree(old)
+    return target
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """List the whole checkpoints in ``folder``, oldest first."""
+    return sorted(path for path in folder.glob("step-*") if (path / "state.json").is_file())
+
+
+def load_checkpoint(path: Path, model: nn.Module, loss: nn.Module, optimisers: dict[str, Optimizer]) -> Progressed:
+    """Put a checkpoint's tensors back and return where the run stood.
+
+    Raises:
+        ArtefactError: the checkpoint is cut short, of another version, or of another model.
+    """
+    try:
+        about: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        weights = safetensors.torch.load_file(path / "weights.safetensors")
+        state = safetensors.torch.load_file(path / "state.safetensors")
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise ArtefactError(
+            f"{path}: cannot be read ({error}); remove the folder to resume from the one before"
+        ) from None
+    if about.pop("version", None) != VERSION:
+        raise ArtefactError(f"{path}: is of another format version; this Hatchway reads version {VERSION}")
+    try:
+        model.load_state_dict(weights)
+        loss.load_state_dict({k.removeprefix("loss."): v for k, v in state.items() if k.startswith("loss.")})
+    except RuntimeError as error:
+        raise ArtefactError(f"{path}: is of another model than the settings describe ({error})") from None
+    _restore_optimisers(optimisers, state)
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
+    return Progressed(**fields)
+
+
+def _contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+
+
+def _optimiser_tensors(optimisers: dict[str, Optimizer]) -> dict[str, Tensor]:
+    """Flatten the per-parameter state to names such as ``tables.0.square``."""
+    return {
+        f"{name}.{number}.{key}": torch.as_tensor(value)
+        for name, optimiser in optimisers.items()
+        for number, state in optimiser.state_dict()["state"].items()
+        for key, value in state.items()
+    }
+
+
+def _restore_optimisers(optimisers: dict[str, Optimizer], tensors: dict[str, Tensor]) -> None:
+    for name, optimiser in optimisers.items():
+        state: dict[int, dict[str, Tensor]] = {}
+        for flat, tensor in tensors.items():
+            owner, _, rest = flat.partition(".")
+            if owner == name:
+                number, _, key = rest.partition(".")
+                state.setdefault(int(number), {})[key] = tensor
+        optimiser.load_state_dict({**optimiser.state_dict(), "state": state})

@@ -1,0 +1,85 @@
+"""What a run writes down while it trains: ``log.jsonl`` for programs, ``curves/`` for TensorBoard."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from torch.utils.tensorboard import SummaryWriter
+
+from hatchway.artefacts.atomic import write_text
+from hatchway.negatives.ledger import Ledger
+from hatchway.negatives.sources import Source
+
+_EVERY = 20
+
+
+class Curves:
+    """Writes a line every twenty steps: mean loss, rates, and what the columns and masks were.
+
+    Args:
+        folder: the run folder.
+        after: the step that the run continues after; later lines, of a run that was killed, are dropped.
+    """
+
+    def __init__(self, folder: Path, after: int) -> None:
+        self._path = folder / "log.jsonl"
+        kept = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
+        kept = [line for line in kept if line.endswith("}") and json.loads(line)["step"] <= after]
+        write_text(self._path, "".join(line + "\n" for line in kept))
+        self._board: Any = SummaryWriter(folder / "curves", purge_step=after + 1)  # type: ignore[no-untyped-call]
+        self._losses: list[float] = []
+        self._columns: Counter[str] = Counter()
+        self._masked: Counter[str] = Counter()
+        self._pairs = 0
+        self._start = time.monotonic()
+
+    def step(self, step: int, loss: float, rates: Mapping[str, float], ledger: Ledger) -> None:
+        """Count one step in, and write the line when it is due."""
+        self._losses.append(loss)
+        kinds, numbers = ledger.sources.unique(return_counts=True)
+        self._columns += Counter({Source(int(k)).name.lower(): int(n) for k, n in zip(kinds, numbers, strict=True)})
+        self._masked += Counter(ledger.masked.counts())
+        self._pairs += len(ledger.positives) * len(ledger.items)
+        if step % _EVERY:
+            return
+        steps = len(self._losses)
+        line = {
+            "step": step,
+            "loss": sum(self._losses) / steps,
+            "rates": dict(rates),
+            "columns": {name: number / steps for name, number in self._columns.items()},
+            "masked_share": {name: number / self._pairs for name, number in self._masked.items()},
+            "seconds": round(time.monotonic() - self._start, 3),
+        }
+        self._write(line)
+        self._board.add_scalar("loss", line["loss"], step)
+        for name, rate in rates.items():
+            self._board.add_scalar(f"rate/{name}", rate, step)
+        for name, share in line["masked_share"].items():  # type: ignore[attr-defined]
+            self._board.add_scalar(f"masked/{name}", share, step)
+        self._losses.clear()
+        self._columns.clear()
+        self._masked.clear()
+        self._pairs = 0
+
+    def validation(self, step: int, scores: Mapping[str, float]) -> None:
+        """Write down the scores of one validation."""
+        self._write({"step": step, "validation": dict(scores)})
+        for name, score in scores.items():
+            self._board.add_scalar(f"validation/{name}", score, step)
+
+    def _write(self, line: Mapping[str, object]) -> None:
+        with self._path.open("a", encoding="utf-8") as handle:
+            handle.write(json.dumps(line) + "\n")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._board.close()

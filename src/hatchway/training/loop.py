@@ -1,0 +1,239 @@
+"""The training loop, read from top to bottom."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from hatchway.data.engagements import Part, training_counts
+from hatchway.data.log import Log
+from hatchway.errors import DataError, DivergedError
+from hatchway.losses.sampled_softmax import SampledSoftmax
+from hatchway.negatives.settings import NegativesSettings
+from hatchway.progress import Progress, note
+from hatchway.randomness import torch_stream
+from hatchway.towers.two_tower import TwoTower
+from hatchway.training.batches import Batch, epoch_batches, steps_an_epoch
+from hatchway.training.checkpoint import Progressed, checkpoints, load_checkpoint, save_checkpoint
+from hatchway.training.curves import Curves
+from hatchway.training.optimiser import RowWiseAdagrad
+from hatchway.training.settings import TrainingSettings
+from hatchway.training.step import Negatives, batch_loss
+
+_WINDOW = 20
+"""Steps over which losses are averaged before anything is said or judged about them."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How a model is judged while it is trained.
+
+    Attributes:
+        judge: returns scores by name for a model.
+        metric: the name of the score that decides which weights are best; higher is better.
+    """
+
+    judge: Callable[[TwoTower], Mapping[str, float]]
+    metric: str
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a finished loop leaves, besides the model with its chosen weights.
+
+    Attributes:
+        steps: steps done.
+        history: the validations, oldest first, each with ``step`` and scores.
+        chosen_step: the step whose weights the model has.
+        loss: mean loss of the last steps.
+    """
+
+    steps: int
+    history: tuple[dict[str, float], ...]
+    chosen_step: int
+    loss: float
+
+
+def train(
+    model: TwoTower,
+    log: Log,
+    folder: Path,
+    *,
+    settings: TrainingSettings,
+    negatives: NegativesSettings,
+    seed: int,
+    validation: Validation | None = None,
+    resume: bool = False,
+) -> Trained:
+    """Train a model in place.
+
+    The run is a function of its arguments: on one machine, with one number of threads, the same call gives the same
+    weights to the last bit, whether or not it was killed and resumed on the way.
+
+    Args:
+        model: the two towers, as :func:`hatchway.towers.build.build_model` made them.
+        log: the engagements; rows of :attr:`Part.TRAIN` with a weight are trained on.
+        folder: the run folder: ``checkpoints/``, ``curves/`` and ``log.jsonl`` are written into it.
+        settings: the loop's settings.
+        negatives: which negatives, and their correction.
+        seed: the run's seed.
+        validation: judges the model after epochs; None judges nothing and keeps the last weights.
+        resume: continue from the newest checkpoint in ``folder``, if there is one.
+
+    Raises:
+        DataError: there is nothing to train on.
+        DivergedError: the loss became NaN or ran away; names the step, the batch and the last good checkpoint.
+    """
+    engagements = log.engagements
+    positives = engagements.positives(Part.TRAIN)
+    if not len(positives):
+        raise DataError("no positive is left to train on; look at the split and at which events count as positives")
+    counts = torch.from_numpy(training_counts(engagements, len(log.catalogue)))
+    source = Negatives(negatives, counts, seed)
+    loss_of = SampledSoftmax(settings.temperature, negatives.alpha, learn_temperature=settings.learn_temperature)
+    optimisers = make_optimisers(model, loss_of, settings)
+    per_epoch = steps_an_epoch(len(positives), settings.batch)
+    total = per_epoch * settings.epochs
+    saved = folder / "checkpoints"
+    at = Progressed()
+    if resume and checkpoints(saved):
+        at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers)
+        note(f"resumed after step {at.step:,} of {total:,}")
+    curves = Curves(folder, after=at.step)
+    dropout = model.item_tower.settings.item.id_dropout if model.item_tower.columns and model.item_tower.own else 0.0
+
+    model.train()
+    with curves, Progress(total - at.step, "training", "step") as progress:
+        while at.step < total:
+            epoch, first = divmod(at.step, per_epoch)
+            for batch in epoch_batches(
+                engagements,
+                positives,
+                batch=settings.batch,
+                history=model.history_length,
+                mask_days=negatives.mask_engaged_days,
+                seed=seed,
+                epoch=epoch,
+                first_step=first,
+            ):
+                rates = set_rates(optimisers, settings, at.step / total)
+                ledger = source.ledger(batch, at.step)
+                hidden = _hidden(dropout, len(batch.positives) + len(ledger.items), seed, at.step)
+                loss = batch_loss(model, loss_of, batch, ledger, hidden)
+                value = float(loss.detach())
+                at = _counted(at, value)
+                _check(at, value, settings, batch, log, folder)
+                for optimiser in optimisers.values():
+                    optimiser.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                for optimiser in optimisers.values():
+                    optimiser.step()
+
+                curves.step(at.step, value, rates, ledger)
+                progress.advance(text=f"loss {np.mean(at.recent_losses):.4f}")
+                if at.step % per_epoch == 0 and validation is not None and _is_due(at.step // per_epoch, settings):
+                    at = _validate(at, model, validation, folder, curves)
+                    model.train()
+                if at.step % settings.checkpoint_steps == 0 or at.step == total:
+                    save_checkpoint(saved, model, loss_of, optimisers, at, settings.keep_checkpoints)
+    model.eval()
+    chosen = at.step
+    if settings.select == "best" and at.best_score is not None:
+        chosen = _take_best(model, folder)
+    return Trained(at.step, at.history, chosen, float(np.mean(at.recent_losses)))
+
+
+def make_optimisers(model: TwoTower, loss: nn.Module, settings: TrainingSettings) -> dict[str, Optimizer]:
+    """Give every table row-wise Adagrad, and every other parameter Adam."""
+    tables = [part.weight for part in model.modules() if isinstance(part, nn.Embedding) and part.sparse]
+    known = {id(weight) for weight in tables}
+    others = [p for module in (model, loss) for p in module.parameters() if p.requires_grad and id(p) not in known]
+    made: dict[str, Optimizer] = {}
+    if tables:
+        made["tables"] = RowWiseAdagrad(tables, settings.table_rate)
+    if others:
+        made["layers"] = torch.optim.Adam(others, lr=settings.layer_rate)
+    return made
+
+
+def set_rates(optimisers: Mapping[str, Optimizer], settings: TrainingSettings, done: float) -> dict[str, float]:
+    """Set the learning rates for the point ``done`` (0 to 1) of the run, and return them by optimiser."""
+    factor = 1.0 if settings.schedule == "constant" else 1.0 - done
+    if done < settings.warmup:
+        factor *= done / settings.warmup
+    full = {"tables": settings.table_rate, "layers": settings.layer_rate}
+    for name, optimiser in optimisers.items():
+        for group in optimiser.param_groups:
+            group["lr"] = full[name] * factor
+    return {name: full[name] * factor for name in optimisers}
+
+
+def _hidden(dropout: float, rows: int, seed: int, step: int) -> Tensor | None:
+    if not dropout:
+        return None
+    return torch.rand(rows, generator=torch_stream(seed, "id dropout", step)) < dropout
+
+
+def _counted(at: Progressed, value: float) -> Progressed:
+    first = at.first_losses if len(at.first_losses) == _WINDOW else (*at.first_losses, value)
+    return replace(at, step=at.step + 1, first_losses=first, recent_losses=(*at.recent_losses, value)[-_WINDOW:])
+
+
+def _check(at: Progressed, value: float, settings: TrainingSettings, batch: Batch, log: Log, folder: Path) -> None:
+    """Stop when the loss is no number or has run away."""
+    ran_away = at.step >= 2 * _WINDOW and np.mean(at.recent_losses) > settings.divergence * max(
+        np.mean(at.first_losses), 1.0
+    )
+    if math.isfinite(value) and not ran_away:
+        return
+    ids: dict[str, Any] = {
+        "step": at.step,
+        "buyers": log.buyers.external(batch.contexts.buyers).to_list(),
+        "items": log.catalogue.external(batch.positives.numpy()).to_list(),
+    }
+    listing = folder / "diverged.json"
+    listing.write_text(json.dumps(ids), encoding="utf-8")
+    good = checkpoints(folder / "checkpoints")
+    raise DivergedError(
+        f"the loss is {value} at step {at.step:,}"
+        + (
+            f" (mean of {_WINDOW} steps {np.mean(at.recent_losses):.3g}, of the first {np.mean(at.first_losses):.3g})"
+            if ran_away
+            else ""
+        )
+        + f"; buyers and items of the batch are in {listing} (first items: {ids['items'][:5]}); "
+        + (f"the last good checkpoint is {good[-1]}" if good else "there is no checkpoint yet")
+        + ". Lower training.table_rate or training.layer_rate, or look for NaN in the item columns"
+    )
+
+
+def _is_due(epoch: int, settings: TrainingSettings) -> bool:
+    """Whether to validate after so many epochs."""
+    return epoch == settings.epochs or (settings.validate_epochs > 0 and epoch % settings.validate_epochs == 0)
+
+
+def _validate(at: Progressed, model: TwoTower, validation: Validation, folder: Path, curves: Curves) -> Progressed:
+    """Judge the model; where it is the best so far, set its weights aside."""
+    model.eval()
+    scores = {name: float(score) for name, score in validation.judge(model).items()}
+    curves.validation(at.step, scores)
+    note(f"step {at.step:,}: " + ", ".join(f"{name} {score:.4f}" for name, score in scores.items()))
+    at = replace(at, history=(*at.history, {"step": float(at.step), **scores}))
+    score = scores[validation.metric]
+    if at.best_score is None or score > at.best_score:
+        at = replace(at, best_score=score)
+        save_checkpoint(folder / "best", model, nn.Module(), {}, at, keep=1)
+    return at
+
+
+def _take_best(model: TwoTower, folder: Path) -> int:
+    """Give the model the weights of its best validation and return their step."""
+    best = checkpoints(folder / "best")[-1]
+    return load_checkpoint(best, model, nn.Module(), {}).step

@@ -1,0 +1,180 @@
+"""A run on disk: what was run, on which store, and the model that came of it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pydantic
+import safetensors.torch
+
+from hatchway.artefacts.atomic import replacing_folder, settle, write_text
+from hatchway.data.log import Log, build_log
+from hatchway.data.positives import PositivesSettings
+from hatchway.data.splits import SplitSettings
+from hatchway.data.store import Store
+from hatchway.errors import ArtefactError, DataError
+from hatchway.settings import Settings
+from hatchway.towers.build import build_model
+from hatchway.towers.features import FeatureReading
+from hatchway.towers.settings import ModelSettings
+from hatchway.towers.two_tower import TwoTower
+
+VERSION = 1
+
+
+class RunRecord(Settings):
+    """What ``run.json`` says: enough to build the same log and the same model again.
+
+    Attributes:
+        version: of this format.
+        store: where the store lies, relative to the run folder.
+        store_digest: which store it was.
+        seed: the run's seed.
+        positives, split, model: the settings that shaped the log and the model.
+        settings: all settings of the run, as they were.
+        versions: of the libraries that decide the bits.
+        notes: what was said about the log.
+    """
+
+    version: int = VERSION
+    store: str
+    store_digest: str
+    seed: int
+    positives: PositivesSettings
+    split: SplitSettings
+    model: ModelSettings
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    notes: tuple[str, ...]
+
+
+class ModelRecord(Settings):
+    """What ``model/model.json`` says of the weights beside it.
+
+    Attributes:
+        version: of this format.
+        items, buyers: rows of the tables.
+        model: what the model is made of.
+        reading: how item columns are read.
+        step: the training step that the weights are of.
+        validation: the validations of the run, oldest first.
+        loss: mean training loss of the last steps.
+    """
+
+    version: int = VERSION
+    items: int
+    buyers: int
+    model: ModelSettings
+    reading: FeatureReading
+    step: int
+    validation: tuple[dict[str, float], ...]
+    loss: float
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """An opened run folder; see :meth:`open`."""
+
+    path: Path
+    record: RunRecord
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """Open a run folder.
+
+        Raises:
+            DataError: there is no run at ``path``.
+            ArtefactError: its record cannot be read.
+        """
+        path = Path(path)
+        if not (path / "run.json").is_file():
+            raise DataError(
+                f"{path} is not a run (it has no run.json); make one with: hatchway train STORE --out {path}"
+            )
+        try:
+            return cls(path, RunRecord.model_validate_json((path / "run.json").read_bytes()))
+        except pydantic.ValidationError as error:
+            raise ArtefactError(
+                f"{path / 'run.json'} is damaged or of another version of Hatchway ({error.error_count()} faults, the "
+                f"first: {error.errors()[0]['msg']}); train again"
+            ) from None
+
+    @classmethod
+    def create(cls, path: Path, record: RunRecord) -> Self:
+        """Write the record of a new run, before anything is trained."""
+        write_text(path / "run.json", record.model_dump_json(indent=1) + "\n")
+        return cls(path, record)
+
+    def store(self) -> Store:
+        """Open the store that the run was trained on.
+
+        Raises:
+            DataError: the store is gone.
+            ArtefactError: the store has changed since.
+        """
+        store = Store.open(self.path / self.record.store)
+        if store.digest != self.record.store_digest:
+            raise ArtefactError(
+                f"the store {store.path} has changed since {self.path} was trained (digest {store.digest[:12]} "
+                f"instead of {self.record.store_digest[:12]}); item rows may mean other items now: train again"
+            )
+        return store
+
+    def log(self) -> Log:
+        """Build the run's log from its store again."""
+        return build_log(self.store(), self.record.positives, self.record.split, self.record.seed)
+
+    @property
+    def model_folder(self) -> Path:
+        """Where the finished model lies."""
+        return self.path / "model"
+
+    def is_finished(self) -> bool:
+        """Whether a model has been written."""
+        settle(self.model_folder)
+        return (self.model_folder / "model.json").is_file()
+
+    def model_record(self) -> ModelRecord:
+        """Read what is known of the finished model.
+
+        Raises:
+            DataError: the run is not finished.
+        """
+        if not self.is_finished():
+            raise DataError(
+                f"{self.path} has no finished model; continue it with: hatchway train STORE --out {self.path} --resume"
+            )
+        return ModelRecord.model_validate_json((self.model_folder / "model.json").read_bytes())
+
+    def load_model(self, log: Log) -> TwoTower:
+        """Return the trained model, in evaluation mode.
+
+        Args:
+            log: the run's log, from :meth:`log`.
+
+        Raises:
+            DataError: the run is not finished.
+            ArtefactError: the weights are cut short or of another model.
+        """
+        about = self.model_record()
+        model = build_model(log.catalogue, about.buyers, about.model, self.record.seed, about.reading)
+        try:
+            model.load_state_dict(safetensors.torch.load_file(self.model_folder / "weights.safetensors"))
+        except (OSError, RuntimeError, safetensors.SafetensorError) as error:
+            raise ArtefactError(
+                f"{self.model_folder / 'weights.safetensors'}: cannot be used ({error}); train again"
+            ) from None
+        return model.eval()
+
+    def save_model(self, model: TwoTower, record: ModelRecord) -> None:
+        """Write the finished model, whole or not at all."""
+        with replacing_folder(self.model_folder) as partial:
+            weights = {name: tensor.detach().contiguous() for name, tensor in model.state_dict().items()}
+            safetensors.torch.save_file(weights, partial / "weights.safetensors")
+            (partial / "model.json").write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def relative_to_run(store: Path, run: Path) -> str:
+    """Return the store's path as seen from the run folder, so that the two can be moved together."""
+    return Path(os.path.relpath(store.resolve(), run.resolve())).as_posix()
