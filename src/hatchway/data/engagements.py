@@ -7,9 +7,12 @@ rows, and "everything this buyer did before that row" is a prefix of it again; n
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from hatchway.errors import SettingsError
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -24,7 +27,7 @@ class Part(IntEnum):
     TEST = 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Engagements:
     """All engagements of all buyers (E rows), as columns.
 
@@ -37,7 +40,8 @@ class Engagements:
         query_items: [E] int32; the listing that was being looked at, or the previous engagement, or -1.
         times: [E] int64 Unix seconds, or None where the log has no times (then order alone is known).
         context_end: [E] int64, absolute; ``offsets[buyer]:context_end`` are the rows strictly before this one:
-            earlier in time (rows of the same second do not see each other) or, without times, in order.
+            earlier in time (rows of the same second do not see each other) or, without times, in order. Where a split
+            puts a later row in an earlier part, the range stops before the first row that is not strictly earlier.
         query_texts: [E] the text that was searched for ("" where none), or None where the log has none.
     """
 
@@ -51,6 +55,14 @@ class Engagements:
     context_end: Int64
     query_texts: npt.NDArray[np.object_] | None = None
 
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @cached_property
+    def training_end(self) -> Int64:
+        """The absolute end of each buyer's training rows, [buyers] int64."""
+        return self.part_end(Part.TRAIN)
+
     def positives(self, part: Part) -> Int64:
         """Return the rows of ``part`` that are positives, [P] int64, ascending."""
         return np.flatnonzero((self.parts == part) & (self.weights > 0)).astype(np.int64)
@@ -59,3 +71,54 @@ class Engagements:
         """Return, for each buyer, the absolute end of the rows of ``part`` and before, [buyers] int64."""
         within = np.bincount(self.buyers[self.parts <= part], minlength=len(self.offsets) - 1)
         return self.offsets[:-1] + within.astype(np.int64)
+
+
+def training_counts(engagements: Engagements, catalogue_size: int) -> Int64:
+    """Count the training positives of every item, weights ignored, [catalogue_size] int64.
+
+    Nothing but positives of :attr:`Part.TRAIN` is counted: no engagement that is no positive, nothing of validation or
+    test.
+    """
+    items = engagements.items[engagements.positives(Part.TRAIN)]
+    return np.bincount(items, minlength=catalogue_size).astype(np.int64)
+
+
+def known_ranges(engagements: Engagements, rows: Int64, days: float | None = 30.0) -> tuple[Int64, Int64]:
+    """Return which training engagements a buyer is known for as of each row's time, for masks.
+
+    With times, these are the engagements (positives or not) in the ``days`` before the row, ``[time - days, time)``,
+    the row's own second left out. Without times, or with ``days=None``, they are all of the buyer's training
+    engagements, the row itself and later ones included. Rows of validation and test are never among them.
+
+    Args:
+        engagements: the log.
+        rows: [R] int64 engagement rows.
+        days: length of the window in days of 86,400 seconds, above 0 (``math.inf``: no earliest time).
+
+    Returns:
+        begin, end: [R] int64, absolute; row i's are ``engagements.items[begin[i]:end[i]]``.
+
+    Raises:
+        SettingsError: ``days`` is not above 0.
+    """
+    if days is not None and not days > 0:
+        raise SettingsError(f"days = {days} is no window; give a number above 0, or None for all training engagements")
+    buyers = engagements.buyers[rows]
+    begin = engagements.offsets[buyers]
+    end = engagements.training_end[buyers]
+    if days is None or engagements.times is None:
+        return begin, end
+    end = np.minimum(end, engagements.context_end[rows])
+    earliest = engagements.times[rows].astype(np.float64) - days * 86_400.0
+    return _first_at_or_after(engagements.times, begin, end, earliest), end
+
+
+def _first_at_or_after(times: Int64, begin: Int64, end: Int64, bounds: npt.NDArray[np.float64]) -> Int64:
+    """Bisect every range of ascending times at once: the first row in it not before its bound, or its end."""
+    low, high = begin.copy(), end.copy()
+    for _ in range(int((high - low).max(initial=0)).bit_length()):
+        middle = (low + high) // 2
+        earlier = (low < high) & (times[np.minimum(middle, len(times) - 1)] < bounds)
+        low = np.where(earlier, middle + 1, low)
+        high = np.where(earlier, high, np.minimum(middle, high))
+    return low
