@@ -32,7 +32,7 @@ def commands(text: str = README) -> list[str]:
 
 
 def write_log(path: Path) -> None:
-    """Write a log of 120 buyers and 60 listings, as a shop would export it: each buyer saves within one taste of three."""
+    """Write a log of 120 buyers and 60 listings, as a shop would export it: each buyer has one taste of three."""
     rows = ["user_id,listing,action,at"]
     for step in range(12):
         for buyer in range(120):
