@@ -17,6 +17,7 @@ EVENT_TYPES = MappingProxyType(
         "session": None,  # Int64 or String
         "position": pl.Int64(),  # the slot that the item was shown in, counted as the source counts
         "weight": pl.Float32(),
+        "rating": pl.Float32(),  # stars, on the source's own scale
         "query": pl.String(),  # what was typed
         "query_item": None,  # the listing being looked at; the type of `item`
         "split": pl.String(),  # "train", "validation" or "test", where the source gives a split
@@ -66,7 +67,7 @@ REASONS = MappingProxyType(
         "absurd time": "the time is before 1970 or after 2099",
         "time in another unit": "the time is, say, in milliseconds where the rest is in seconds",
         "unknown event": "the event is none of those known or given with --event",
-        "number not understood": "a weight, position, rating or price is no number",
+        "number not understood": "a position, weight, rating or price is no number or below 0, or an id too long",
         "unknown split": "the split is none of train, validation, test",
         "repeat": "every field is as in an earlier row, time included",
         "repeated item": "the item stands in the catalogue already, earlier in the file",

@@ -55,6 +55,7 @@ class StoreManifest(pydantic.BaseModel):
         buyer_type: type of the buyers' ids.
         item_type: type of the items' ids.
         events: rows of the log.
+        buyers: how many different buyers the log has.
         items: rows of the catalogue.
         event_columns: the columns of the log.
         catalogue_columns: the columns of the catalogue.
@@ -71,6 +72,7 @@ class StoreManifest(pydantic.BaseModel):
     buyer_type: IdType
     item_type: IdType
     events: int
+    buyers: int
     items: int
     event_columns: tuple[str, ...]
     catalogue_columns: tuple[str, ...]
@@ -240,6 +242,7 @@ def fill_store(
         buyer_type=_id_type(schema["buyer"]),
         item_type=_id_type(schema["item"]),
         events=sum(part.rows for part in parts if part.path.startswith("events/")),
+        buyers=events.select(pl.col("buyer").n_unique()).collect(engine="streaming").item(),
         items=len(items),
         event_columns=tuple(schema.names()),
         catalogue_columns=tuple(items.columns),

@@ -1,0 +1,253 @@
+"""From a source's rows to a store: stage, judge, count, drop repeats, type, write; a failed import leaves nothing."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+import pydantic
+
+from hatchway.artefacts.atomic import replacing_folder
+from hatchway.data.importers.lines import FILE, LINE, Rows
+from hatchway.data.importers.rules import REASON, ROW, TEXT, integers_only, judged, rejected_rows, settled, shown
+from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES, ID_COLUMNS, REASONS, REJECTED_TYPES
+from hatchway.data.store import Store, check_target, fill_store, no_rejected, spans_of_days
+from hatchway.errors import DataError
+from hatchway.progress import note
+from hatchway.settings import Settings
+
+_DECIMAL = r"^[0-9]{1,19}$"
+_HEXADECIMAL = r"^(0[xX])?[0-9a-fA-F]{16}$"
+_SHOWN_EXAMPLES = 2
+
+
+class ImportSettings(Settings):
+    """What every import can be told.
+
+    Attributes:
+        max_rejected: share of the rows that may be rejected; above it there is no store.
+    """
+
+    max_rejected: float = pydantic.Field(default=0.01, ge=0, le=1)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What an importer reads.
+
+    Attributes:
+        events: the log; a field ``time`` is required in every row unless ``undated`` says otherwise.
+        catalogue: the items, or None.
+        known_events: events known besides the usual ones, name to the name it is stored under.
+        undated: whether rows without a time are meant (they come before everything else).
+        notes: what the user should know.
+    """
+
+    events: Rows
+    catalogue: Rows | None = None
+    known_events: Mapping[str, str] = field(default_factory=dict)
+    undated: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def take_in(
+    origin: str,
+    source: Path | str,
+    target: Path | str,
+    read: Callable[[Path], Source],
+    settings: ImportSettings,
+) -> Store:
+    """Make a store of a source, whole or not at all; a store that lies at ``target`` is replaced.
+
+    Args:
+        origin: the importer's name.
+        source: where it reads from; must not lie within ``target``.
+        target: the store's folder.
+        read: given a folder for working copies, returns what the source holds.
+        settings: the share that may be rejected.
+
+    Raises:
+        DataError: the source cannot be read, holds no rows, or too many of them are rejected.
+    """
+    target = Path(target)
+    check_target(target)
+    if Path(source).resolve().is_relative_to(target.resolve()):
+        raise DataError(
+            f"the source {source} lies within the store {target} that is to be written; name another folder"
+        )
+    with replacing_folder(target) as folder:
+        work = folder / "work"
+        work.mkdir()
+        found = read(work)
+        try:
+            log, rejected = _events(found, work, settings)
+            items, turned_away = _catalogue(found.catalogue, settings)
+        except pl.exceptions.PolarsError as error:
+            raise DataError(f"{source} cannot be read: {str(error).splitlines()[0]}") from error
+        log, items = _typed(log, items, found)
+        for line in found.notes:
+            note(line)
+        rejected = pl.concat([rejected, turned_away])
+        fill_store(folder, log, items, rejected, origin=origin, notes=found.notes)
+        shutil.rmtree(work)
+    return Store.open(target)
+
+
+def _events(found: Source, work: Path, settings: ImportSettings) -> tuple[pl.LazyFrame, pl.DataFrame]:
+    """Return the accepted rows of the log (scanned from ``work``), and the rejected ones."""
+    staged = found.events.with_frame(_staged(found.events.frame, work / "staged.parquet"))
+    total = staged.frame.select(pl.len()).collect().item()
+    if not total:
+        raise DataError("the source has no rows; a store needs at least one event")
+    required = ("buyer", "item") if found.undated else ("buyer", "item", "time")
+    verdicts = _staged(judged(staged, required, found.known_events), work / "judged.parquet")
+    rejected = rejected_rows(staged, verdicts)
+    _check(rejected, total, settings, "rows")
+    accepted = verdicts.filter(pl.col(REASON).is_null()).drop(REASON)
+    if "order" in accepted.collect_schema():
+        accepted = accepted.sort("order", ROW).drop(ROW, "order").with_row_index("order")
+        accepted = _staged(accepted.with_columns(pl.col("order").cast(pl.Int64)), work / "ordered.parquet")
+    else:
+        accepted = accepted.rename({ROW: "order"})
+    repeats = _repeats(accepted, found.events.separator)
+    if len(repeats):
+        rejected = pl.concat([rejected, repeats], how="diagonal")
+        _check(rejected, total, settings, "rows")
+        accepted = accepted.join(repeats.select("order").lazy(), on="order", how="anti", maintain_order="left")
+    if len(rejected) == total:
+        raise DataError(f"all {total:,} rows were rejected; a store needs at least one event")
+    return accepted.drop(FILE, LINE), _as_rejected(rejected)
+
+
+def _catalogue(rows: Rows | None, settings: ImportSettings) -> tuple[pl.DataFrame | None, pl.DataFrame]:
+    """Return the accepted rows of the catalogue, and the rejected ones."""
+    if rows is None:
+        return None, no_rejected()
+    rows = rows.with_frame(rows.frame.collect(engine="streaming").lazy())
+    verdicts = judged(rows, ("item",), {}).collect()
+    accepted = verdicts.filter(pl.col(REASON).is_null()).drop(REASON)
+    again = accepted.filter(pl.col("item").is_first_distinct().not_())
+    repeated = again.select(FILE, LINE, ROW, pl.lit("repeated item").alias(REASON), _own_text(again, rows.separator))
+    rejected = pl.concat([rejected_rows(rows, verdicts.lazy()), repeated])
+    _check(rejected, len(accepted) + len(rejected) - len(repeated), settings, "items of the catalogue")
+    kept = accepted.unique("item", keep="first", maintain_order=True)
+    return kept.drop(FILE, LINE, ROW), _as_rejected(rejected)
+
+
+def _own_text(rows: pl.DataFrame, separator: str) -> pl.Expr:
+    """Write the fields of ``rows`` (not where they came from) as one text."""
+    fields = {name: dtype for name, dtype in rows.schema.items() if not name.startswith("@") and name != "order"}
+    return shown(fields, separator).alias(TEXT)
+
+
+def _staged(frame: pl.LazyFrame, path: Path) -> pl.LazyFrame:
+    """Stream a frame to disk, so that it is parsed once however often it is read."""
+    frame.sink_parquet(path, compression="lz4")
+    return pl.scan_parquet(path, glob=False)
+
+
+def _repeats(accepted: pl.LazyFrame, separator: str) -> pl.DataFrame:
+    """Find rows that say exactly what an earlier row of the same time says; rows without time are never repeats."""
+    schema = accepted.collect_schema()
+    if "time" not in schema:
+        return accepted.head(0).select(FILE, LINE, "order").collect()
+    said = [name for name in schema.names() if name not in (FILE, LINE, "order") and not schema[name].is_nested()]
+    mark = pl.sum_horizontal(pl.col(name).hash(seed=at) for at, name in enumerate(said))  # equal rows, equal marks
+    found = [accepted.head(0).select(FILE, LINE, "order", pl.lit("").alias(REASON), pl.lit("").alias(TEXT)).collect()]
+    for span, _ in spans_of_days(accepted.filter(pl.col("time").is_not_null())):
+        marks = span.select("order", mark.alias("@mark")).collect(engine="streaming")
+        suspects = marks.filter(pl.col("@mark").is_duplicated()).select("order")
+        if len(suspects):
+            rows = span.join(suspects.lazy(), on="order", how="semi").collect(engine="streaming").sort("order")
+            again = rows.filter(pl.struct(said).is_first_distinct().not_())
+            found.append(again.select(FILE, LINE, "order", pl.lit("repeat").alias(REASON), _own_text(again, separator)))
+    return pl.concat(found)
+
+
+def _as_rejected(rows: pl.DataFrame) -> pl.DataFrame:
+    """Give rejected rows the form of ``rejected.parquet``, by file and line."""
+    columns = {FILE: "file", LINE: "line", REASON: "reason", TEXT: "text"}
+    named = rows.select(pl.col(theirs).alias(ours).cast(REJECTED_TYPES[ours]) for theirs, ours in columns.items())
+    return named.sort("file", "line", "reason", "text")
+
+
+def _check(rejected: pl.DataFrame, total: int, settings: ImportSettings, noun: str) -> None:
+    """Stop where more rows were rejected than the settings allow."""
+    if len(rejected) <= settings.max_rejected * total:
+        return
+    shares = f"{len(rejected) / total:.2%}) were rejected, more than the {settings.max_rejected:.2%}"
+    lines = [f"{len(rejected):,} of {total:,} {noun} ({shares} that max-rejected allows; no store was written"]
+    for (reason,), rows in sorted(rejected.group_by(REASON), key=lambda group: -len(group[1])):
+        lines.append(f"  {reason} ({REASONS[str(reason)]}): {len(rows):,}")
+        examples = rows.sort(FILE, LINE).head(_SHOWN_EXAMPLES).select(FILE, LINE, TEXT).iter_rows()
+        lines += [f"    {file}:{line}: {_short(text)}" for file, line, text in examples]
+    raise DataError("\n".join([*lines, "mend the source, or say what its columns and events mean, or allow more"]))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 100 else text[:99] + "…"
+
+
+def _typed(log: pl.LazyFrame, items: pl.DataFrame | None, found: Source) -> tuple[pl.LazyFrame, pl.DataFrame | None]:
+    """Give ids and the user's own columns their types, the same on both sides."""
+    catalogue = items.lazy() if items is not None else None
+    item_columns = [(log, "item", found.events.from_text)]
+    if "query_item" in log.collect_schema():
+        item_columns.append((log, "query_item", found.events.from_text))
+    if catalogue is not None and found.catalogue is not None:
+        item_columns.append((catalogue, "item", found.catalogue.from_text))
+    item_type = _id_type(item_columns)
+    typed = _with_types(log, EVENT_TYPES, item_type, from_text=found.events.from_text)
+    if catalogue is None or found.catalogue is None:
+        return typed, None
+    return typed, _with_types(catalogue, CATALOGUE_TYPES, item_type, from_text=found.catalogue.from_text).collect()
+
+
+def _id_type(columns: list[tuple[pl.LazyFrame, str, bool]]) -> pl.DataType:
+    """Return Int64 if all the columns are integers, or text in which every id is one; else String."""
+    for frame, name, from_text in columns:
+        if frame.collect_schema()[name] == pl.Int64:
+            continue
+        if not from_text or not frame.select(integers_only(name)).collect(engine="streaming").item():
+            return pl.String()
+    return pl.Int64()
+
+
+def _with_types(
+    frame: pl.LazyFrame, meaning: Mapping[str, pl.DataType | None], item_type: pl.DataType, *, from_text: bool
+) -> pl.LazyFrame:
+    schema = frame.collect_schema()
+    columns = {}
+    for name in schema.names():
+        if name in ("item", "query_item"):
+            columns[name] = pl.col(name).cast(item_type)
+        elif name in ID_COLUMNS:
+            columns[name] = pl.col(name).cast(_id_type([(frame, name, from_text)]))
+        elif name == "photo":
+            columns[name] = _photo(frame)
+    own = [name for name in schema.names() if name not in meaning and schema[name] == pl.String and from_text]
+    if own:
+        kind = settled(frame, own)
+        columns |= {name: kind(name) for name in own}
+    return frame.with_columns(expression.alias(name) for name, expression in columns.items())
+
+
+def _photo(frame: pl.LazyFrame) -> pl.Expr:
+    """Read a photo column as 64-bit hashes where it can be nothing else: integers, or 16 hexadecimal digits."""
+    photo = pl.col("photo")
+    dtype = frame.collect_schema()["photo"]
+    if dtype.is_integer():
+        return photo.cast(pl.Int64).reinterpret(signed=False) if dtype.is_signed_integer() else photo.cast(pl.UInt64)
+    if dtype != pl.String:
+        raise DataError(f"column 'photo' is {dtype}; it must hold paths or 64-bit hashes")
+    decimal, hexadecimal = (
+        photo.is_not_null().any() & photo.str.contains(form).all() for form in (_DECIMAL, _HEXADECIMAL)
+    )
+    is_so = frame.select(decimal.alias("decimal"), hexadecimal.alias("hexadecimal")).collect(engine="streaming")
+    if is_so["decimal"].item() and not is_so["hexadecimal"].item():
+        return photo.cast(pl.UInt64)
+    if not is_so["hexadecimal"].item():
+        return photo
+    halves = [photo.str.tail(16).str.slice(at, 8).str.to_integer(base=16, dtype=pl.UInt64) for at in (0, 8)]
+    return halves[0] * 2**32 + halves[1]

@@ -1,0 +1,245 @@
+"""The rules of rejection: what each column must hold, and the reason that a row gets where it does not."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from hatchway.data.importers.lines import BAD, FILE, LINE, Rows
+from hatchway.data.schema import ID_COLUMNS, KNOWN_EVENTS, REASONS, SPLITS
+from hatchway.data.times import RawTimes, judged_times, raw_times
+from hatchway.errors import DataError
+
+ROW, REASON, TEXT = "@row", "@reason", "@text"
+"""Position in the source, why a row is rejected (null where it is not), and a rejected row as text."""
+
+TIME_COLUMNS = ("time", "listed", "gone")
+_NUMBERS: Mapping[str, pl.DataType] = {
+    "order": pl.Int64(),
+    "position": pl.Int64(),
+    "weight": pl.Float32(),
+    "rating": pl.Float32(),
+    "price": pl.Float64(),
+}
+_REASON_NUMBERS = {reason: number for number, reason in enumerate(REASONS)}
+
+
+def shown(schema: Mapping[str, pl.DataType], separator: str) -> pl.Expr:
+    """Write the columns of ``schema``, lists and bytes left out, as one text with separators."""
+    flat = [name for name, dtype in schema.items() if not dtype.is_nested() and dtype not in (pl.Binary, pl.Object)]
+    return pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in flat], separator=separator)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What is computed of a table, step after step, so that no step is computed twice.
+
+    Attributes:
+        read: first: columns that the others are made of.
+        typed: second: each field with its type.
+        reasons: third: (reason, where it holds), in order of precedence.
+    """
+
+    read: dict[str, pl.Expr] = field(default_factory=dict)
+    typed: dict[str, pl.Expr] = field(default_factory=dict)
+    reasons: list[tuple[str, pl.Expr]] = field(default_factory=list)
+
+
+def judged(rows: Rows, required: Sequence[str], events: Mapping[str, str]) -> pl.LazyFrame:
+    """Apply the rules to every row; reads the frame once, for the medians of its times.
+
+    Args:
+        rows: the source.
+        required: the columns that every row must have: buyer and item, or item alone; and the time, if there is one.
+        events: further events, name to the name it is stored under.
+
+    Returns:
+        ``@file``, ``@line``, ``@row``, ``@reason`` (number of a reason, null for a row to keep) and the fields: ids and
+        the user's own columns as in the source, the others with their types.
+
+    Raises:
+        DataError: a column cannot hold what its name says.
+    """
+    schema = rows.frame.collect_schema()
+    fields = [name for name in schema.names() if not name.startswith("@")]
+    medians = _medians(rows, {name: schema[name] for name in fields if name in TIME_COLUMNS})
+    rules = _Rules(reasons=[("fields", pl.col(BAD).is_not_null())])
+    for name in sorted(fields, key=lambda name: name not in ID_COLUMNS):
+        if name in ID_COLUMNS:
+            _id(rules, name, schema[name], name in required, rows.from_text)
+        elif name in TIME_COLUMNS:
+            raw = raw_times(name, schema[name], rows.time_format)
+            _time(rules, name, schema[name], raw, medians[name])
+            if name in required:
+                rules.reasons.append((f"no {name}", pl.col(f"@given:{name}").not_()))
+        elif name in _NUMBERS:
+            _number(rules, name, schema[name])
+        elif name in ("event", "split"):
+            _word(rules, name, schema[name], events)
+        else:
+            rules.typed[name] = _own(name, schema[name], from_text=rows.from_text)
+    codes = [pl.when(holds).then(pl.lit(_REASON_NUMBERS[reason], pl.UInt8)) for reason, holds in rules.reasons]
+    return (
+        rows.frame.with_row_index(ROW)
+        .with_columns(pl.col(ROW).cast(pl.Int64), *(value.alias(name) for name, value in rules.read.items()))
+        .with_columns(value.alias(f"@typed:{name}") for name, value in rules.typed.items())
+        .with_columns(pl.coalesce(codes).alias(REASON))
+        .select(FILE, LINE, ROW, REASON, *(pl.col(f"@typed:{name}").alias(name) for name in fields))
+    )
+
+
+def rejected_rows(rows: Rows, verdicts: pl.LazyFrame) -> pl.DataFrame:
+    """Return the rows turned away: ``@file``, ``@line``, ``@row``, ``@reason`` (its name) and ``@text``.
+
+    Args:
+        rows: what was judged.
+        verdicts: what :func:`judged` made of it.
+    """
+    away = verdicts.filter(pl.col(REASON).is_not_null()).select(ROW, REASON).collect(engine="streaming")
+    source = rows.frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
+    fields = {name: dtype for name, dtype in rows.frame.collect_schema().items() if not name.startswith("@")}
+    names = {number: reason for reason, number in _REASON_NUMBERS.items()}
+    columns = (
+        FILE,
+        LINE,
+        ROW,
+        pl.col(REASON).replace_strict(names, return_dtype=pl.String),
+        pl.coalesce(BAD, shown(fields, rows.separator)).alias(TEXT),
+    )
+    if away.is_empty():
+        return source.head(0).with_columns(pl.lit(0, pl.UInt8).alias(REASON)).select(columns).collect()
+    return source.join(away.lazy(), on=ROW).select(columns).collect(engine="streaming").sort(ROW)
+
+
+def _medians(rows: Rows, times: Mapping[str, pl.DataType]) -> dict[str, float | None]:
+    """Return the median of the numbers in each column of times."""
+    if not times:
+        return {}
+    numbers = [raw_times(name, dtype, rows.time_format).number.median().alias(name) for name, dtype in times.items()]
+    return rows.frame.filter(pl.col(BAD).is_null()).select(numbers).collect(engine="streaming").row(0, named=True)
+
+
+def _given(name: str, dtype: pl.DataType) -> pl.Expr:
+    """Say where something is written: neither null nor blank."""
+    given = pl.col(name).is_not_null()
+    return given & (pl.col(name).str.strip_chars() != "") if dtype == pl.String else given
+
+
+def _id(rules: _Rules, name: str, dtype: pl.DataType, required: bool, from_text: bool) -> None:
+    value = pl.col(name)
+    typed = pl.col(f"@typed:{name}")
+    if isinstance(dtype, (pl.Categorical, pl.Enum)) or dtype == pl.Null:
+        value = value.cast(pl.String)
+    elif dtype == pl.String:
+        value = value.str.strip_chars() if from_text else value
+        value = pl.when(value != "").then(value)
+    elif dtype.is_integer():
+        value = value.cast(pl.Int64, strict=False)
+        rules.reasons.append(("number not understood", pl.col(name).is_not_null() & typed.is_null()))
+    else:
+        raise DataError(
+            f"column {name!r} is {dtype}; ids must be integers or strings: cast the column (floats that stand for "
+            "integers come from missing values) and write the file again"
+        )
+    if required:
+        rules.reasons.append((f"no {name}", typed.is_null()))
+    rules.typed[name] = value
+
+
+def _time(rules: _Rules, name: str, dtype: pl.DataType, raw: RawTimes, median: float | None) -> None:
+    read = RawTimes(pl.col(f"@number:{name}"), pl.col(f"@instant:{name}"))
+    rules.read.update(
+        {
+            f"@number:{name}": raw.number,
+            f"@instant:{name}": raw.instant,
+            f"@given:{name}": _given(name, dtype),
+        }
+    )
+    seconds, elsewhere, absurd = judged_times(read, median)
+    rules.typed[name] = seconds
+    rules.reasons.extend(
+        [
+            ("time not understood", pl.col(f"@given:{name}") & pl.col(f"@typed:{name}").is_null()),
+            ("time in another unit", elsewhere),
+            ("absurd time", absurd),
+        ]
+    )
+
+
+def _number(rules: _Rules, name: str, dtype: pl.DataType) -> None:
+    read = pl.col(f"@number:{name}")
+    if dtype == pl.String:
+        number = pl.col(name).str.strip_chars().cast(pl.Float64, strict=False)
+    elif dtype.is_numeric() or dtype in (pl.Null, pl.Boolean):
+        number = pl.col(name).cast(pl.Float64)
+    else:
+        raise DataError(f"column {name!r} is {dtype} and must hold numbers")
+    rules.read[f"@number:{name}"] = number
+    bad = _given(name, dtype) & (read.is_null() | read.is_finite().not_())
+    if name in ("weight", "price", "position"):
+        bad = bad | (read < 0)
+    if name == "order":
+        bad = bad | read.is_null()
+    rules.reasons.append(("number not understood", bad))
+    rules.typed[name] = (read.fill_null(1.0) if name == "weight" else read).cast(_NUMBERS[name], strict=False)
+
+
+def _word(rules: _Rules, name: str, dtype: pl.DataType, events: Mapping[str, str]) -> None:
+    if dtype != pl.String and not isinstance(dtype, (pl.Categorical, pl.Enum)):
+        raise DataError(f"column {name!r} is {dtype} and must hold text")
+    names = {known: known for known in KNOWN_EVENTS} | {given.lower(): kept for given, kept in events.items()}
+    if name == "split":
+        names = {split: split for split in SPLITS}
+    word = pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()
+    rules.typed[name] = word.replace_strict(names, default=None, return_dtype=pl.String)
+    rules.reasons.append((f"unknown {name}", pl.col(f"@typed:{name}").is_null()))
+
+
+def _own(name: str, dtype: pl.DataType, *, from_text: bool) -> pl.Expr:
+    """Take a column of the user's own as it is; a blank in a text file is a null."""
+    if dtype == pl.String and from_text:
+        return pl.when(_given(name, dtype)).then(pl.col(name))
+    return pl.col(name)
+
+
+INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
+"""Text that an integer gives back unchanged."""
+
+_PADDED = r"^\s*[+-]?0[0-9]"
+
+
+def integers_only(name: str) -> pl.Expr:
+    """Say whether every value of a String column (nulls aside) is an integer that survives the round trip."""
+    return pl.col(name).str.contains(INTEGER).all()
+
+
+def settled(frame: pl.LazyFrame, names: list[str]) -> Callable[[str], pl.Expr]:
+    """Find the types of the user's own text columns: Int64, Float64 or String, whichever every value fits.
+
+    Numbers with leading zeros (postcodes, article numbers) stay text; NaN becomes null.
+
+    Returns:
+        a function from the column's name to its expression.
+    """
+    numbers = [pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) for name in names]
+    flags = frame.select(
+        *(integers_only(name).alias(f"{name}:integer") for name in names),
+        *(
+            (number.is_not_null() | pl.col(name).is_null()).all().alias(f"{name}:float")
+            for name, number in zip(names, numbers, strict=True)
+        ),
+        *(pl.col(name).str.contains(_PADDED).any().alias(f"{name}:padded") for name in names),
+        *(pl.col(name).is_not_null().any().alias(f"{name}:given") for name in names),
+    )
+    is_so = flags.collect(engine="streaming").row(0, named=True)
+
+    def typed(name: str) -> pl.Expr:
+        if not is_so[f"{name}:given"] or is_so[f"{name}:padded"]:
+            return pl.col(name)
+        if is_so[f"{name}:integer"]:
+            return pl.col(name).cast(pl.Int64)
+        if is_so[f"{name}:float"]:
+            return pl.col(name).str.strip_chars().cast(pl.Float64).fill_nan(None)
+        return pl.col(name)
+
+    return typed
