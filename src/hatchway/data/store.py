@@ -14,71 +14,20 @@ Nothing in it depends on the clock or on where it lies. It is written whole or n
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import polars as pl
 import pydantic
 
 from hatchway.artefacts.atomic import replacing_folder, settle
 from hatchway.data.catalogue import Catalogue
+from hatchway.data.days import day_name, spans_of_days
+from hatchway.data.manifest import MANIFEST, IdType, StoreManifest, StorePart
 from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES, REJECTED_TYPES, REQUIRED
 from hatchway.errors import ArtefactError, DataError
-
-MANIFEST = "manifest.json"
-SECONDS_A_DAY = 86_400
-ROWS_AT_ONCE = 10_000_000
-"""Rows held in memory while writing; a single day is always held whole."""
-
-IdType = Literal["integer", "string"]
-
-
-class StorePart(pydantic.BaseModel):
-    """One file of the store: path (relative, with forward slashes), rows, and sha256."""
-
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
-
-    path: str
-    rows: int
-    sha256: str
-
-
-class StoreManifest(pydantic.BaseModel):
-    """What a store says of itself.
-
-    Attributes:
-        origin: who wrote it: the importer's name, or ``"python"``.
-        buyer_type: type of the buyers' ids.
-        item_type: type of the items' ids.
-        events: rows of the log.
-        buyers: how many different buyers the log has.
-        items: rows of the catalogue.
-        event_columns: the columns of the log.
-        catalogue_columns: the columns of the catalogue.
-        rejected: rows turned away, by reason.
-        notes: what the importer had to say, line by line.
-        parts: every file but the manifest, in the order in which :meth:`Store.events` reads them.
-    """
-
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
-
-    format: Literal["hatchway-store"] = "hatchway-store"
-    version: Literal[1] = 1
-    origin: str
-    buyer_type: IdType
-    item_type: IdType
-    events: int
-    buyers: int
-    items: int
-    event_columns: tuple[str, ...]
-    catalogue_columns: tuple[str, ...]
-    rejected: dict[str, int]
-    notes: tuple[str, ...]
-    parts: tuple[StorePart, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,14 +173,14 @@ def fill_store(
     parts: list[StorePart] = []
     seen: list[pl.Series] = []
     looked_at: list[pl.Series] = []
-    for span, counts in _spans(events):
+    for span, days in spans_of_days(events):
         frame = span.collect(engine="streaming").sort("time" if "time" in span.collect_schema() else "order", "order")
         seen = [_distinct([*seen, frame["item"]])]
         if "query_item" in frame.columns:
             looked_at = [_distinct([*looked_at, frame["query_item"].drop_nulls()])]
         start = 0
-        for day, rows in counts:
-            parts.append(_write(folder, f"events/day={day}/part-0.parquet", frame.slice(start, rows)))
+        for day, rows in days.select("day", "rows").iter_rows():
+            parts.append(_write(folder, f"events/day={day_name(day)}/part-0.parquet", frame.slice(start, rows)))
             start += rows
     items = _typed_catalogue(catalogue, _distinct([*seen, *looked_at]))
     parts += [_write(folder, "catalogue.parquet", items), _write(folder, "rejected.parquet", rejected)]
@@ -252,44 +201,6 @@ def fill_store(
     )
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1) + "\n", encoding="utf-8")
     return manifest
-
-
-def by_day(events: pl.LazyFrame) -> pl.DataFrame:
-    """Count rows by day: columns ``day`` (Int64 days since 1970, UTC; null first: no time) and ``rows`` (Int64)."""
-    day = pl.col("time") // SECONDS_A_DAY if "time" in events.collect_schema() else pl.lit(None, pl.Int64)
-    counts = events.group_by(day.alias("day")).agg(pl.len().cast(pl.Int64).alias("rows"))
-    return counts.collect(engine="streaming").sort("day", nulls_last=False)
-
-
-def spans_of_days(
-    events: pl.LazyFrame, rows_at_once: int = ROWS_AT_ONCE
-) -> Iterator[tuple[pl.LazyFrame, pl.DataFrame]]:
-    """Cut the log into runs of whole days of at most ``rows_at_once`` rows (one day at least), earliest first.
-
-    Yields:
-        the rows of the run, and its share of :func:`by_day`.
-    """
-    days = by_day(events)
-    runs = days.with_columns(run=(pl.col("rows").cum_sum() - 1) // rows_at_once)
-    for (_,), run in runs.group_by("run", maintain_order=True):
-        if len(runs) == len(run):
-            yield events, run
-            continue
-        day = pl.col("time") // SECONDS_A_DAY
-        inside = day.is_between(run["day"].min(), run["day"].max())
-        yield events.filter(inside | day.is_null() if run["day"].null_count() else inside), run
-
-
-def _spans(events: pl.LazyFrame) -> Iterator[tuple[pl.LazyFrame, list[tuple[str, int]]]]:
-    """Give :func:`spans_of_days` with the days' names; the names have rows, in order."""
-    for span, run in spans_of_days(events):
-        yield span, [(_day_name(day), rows) for day, rows in run.select("day", "rows").iter_rows()]
-
-
-def _day_name(day: int | None) -> str:
-    if day is None:
-        return "undated"
-    return datetime.fromtimestamp(day * SECONDS_A_DAY, UTC).strftime("%Y-%m-%d")
 
 
 def _distinct(parts: list[pl.Series]) -> pl.Series:

@@ -9,10 +9,11 @@ import polars as pl
 import pydantic
 
 from hatchway.artefacts.atomic import replacing_folder
+from hatchway.data.days import spans_of_days
 from hatchway.data.importers.lines import FILE, LINE, Rows
 from hatchway.data.importers.rules import REASON, ROW, TEXT, integers_only, judged, rejected_rows, settled, shown
 from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES, ID_COLUMNS, REASONS, REJECTED_TYPES
-from hatchway.data.store import Store, check_target, fill_store, no_rejected, spans_of_days
+from hatchway.data.store import Store, check_target, fill_store, no_rejected
 from hatchway.errors import DataError
 from hatchway.progress import note
 from hatchway.settings import Settings
