@@ -7,6 +7,7 @@ to find a violation that is planted for it (and to leave alone what only looks l
 import ast
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,33 +17,11 @@ Modules = dict[str, str]
 SOURCE = Path(__file__).parents[2] / "src"
 
 # Imports only ever point back up this list; "hatchway" is the package's own front door.
-ORDER = [
-    "errors",
-    "randomness",
-    "settings",
-    "progress",
-    "artefacts",
-    "data",
-    "frequency",
-    "negatives",
-    "screening",
-    "how_many",
-    "losses",
-    "towers",
-    "index",
-    "training",
-    "evaluation",
-    "simulation",
-    "nightly",
-    "explain",
-    "compare",
-    "report",
-    "cost",
-    "serving",
-    "config",
-    "hatchway",
-    "cli",
-]
+ORDER = re.findall(
+    r"\w+",
+    "errors randomness settings progress artefacts data frequency negatives screening how_many losses towers index "
+    "training evaluation simulation nightly explain compare report cost serving config job hatchway cli",
+)
 
 LINES = 400
 CONSTRUCTOR_ARGUMENTS = 8
@@ -56,6 +35,12 @@ def package() -> Modules:
     }
 
 
+@cache
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """Return every node of a module's syntax tree, the module first."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def room(module: str) -> str:
     """Return the room of a module: the first name below the package."""
     return module.split(".")[1] if "." in module else module
@@ -64,7 +49,7 @@ def room(module: str) -> str:
 def imported(module: str, modules: Modules) -> set[str]:
     """Return what of the package a module imports, anywhere in it; each name as deep as it is a module."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(modules[module])):
+    for node in nodes(modules[module]):
         if isinstance(node, ast.Import):
             names += [name.name for name in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -118,7 +103,7 @@ def check_length(modules: Modules) -> Iterator[str]:
 
 def functions(source: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Yield the functions and methods of a module, but not functions inside functions, with their dotted names."""
-    stack: list[tuple[str, ast.AST]] = [("", ast.parse(source))]
+    stack: list[tuple[str, ast.AST]] = [("", nodes(source)[0])]
     while stack:
         prefix, parent = stack.pop()
         for node in ast.iter_child_nodes(parent):
@@ -155,13 +140,14 @@ def check_kwargs(modules: Modules) -> Iterator[str]:
 def check_documented(modules: Modules) -> Iterator[str]:
     """Every module, public class and public function says what it is."""
     for module, source in modules.items():
-        tree = ast.parse(source)
+        tree = nodes(source)[0]
+        assert isinstance(tree, ast.Module)
         if not ast.get_docstring(tree):
             yield f"{module} has no docstring"
         for name, function in functions(source):
             if public(name) and "__" not in name and not ast.get_docstring(function):
                 yield f"{module}.{name} has no docstring"
-        for node in ast.walk(tree):
+        for node in nodes(source):
             if isinstance(node, ast.ClassDef) and public(node.name) and not ast.get_docstring(node):
                 yield f"{module}.{node.name} has no docstring"
 
@@ -175,7 +161,7 @@ def dotted(node: ast.AST) -> str:
 
 def calls(source: str) -> Iterator[tuple[int, str, dict[str | None, ast.expr]]]:
     """Yield every call in a module: its line, the dotted name of what is called, its keyword arguments."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Call):
             yield node.lineno, dotted(node.func), {keyword.arg: keyword.value for keyword in node.keywords}
 
@@ -183,7 +169,7 @@ def calls(source: str) -> Iterator[tuple[int, str, dict[str | None, ast.expr]]]:
 def libraries(source: str) -> set[str]:
     """Return the top-level names of everything that a module imports."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             found |= {name.name.split(".")[0] for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -200,6 +186,20 @@ GLOBAL = re.compile(
 )
 
 
+def forks(node: ast.AST) -> bool:
+    """Tell whether a node is a ``with torch.random.fork_rng(...)``, after which the global state is as before."""
+    items = node.items if isinstance(node, ast.With) else []
+    return any(
+        isinstance(i.context_expr, ast.Call) and dotted(i.context_expr.func) == "torch.random.fork_rng" for i in items
+    )
+
+
+def extent(node: ast.AST) -> tuple[int, int]:
+    """Return the first line of a node and the line after its last."""
+    assert isinstance(node, ast.stmt)
+    return node.lineno, (node.end_lineno or node.lineno) + 1
+
+
 def check_randomness(modules: Modules) -> Iterator[str]:
     """Only the named streams of ``randomness`` are drawn from; global random state is neither read nor set."""
     for module, source in modules.items():
@@ -207,10 +207,15 @@ def check_randomness(modules: Modules) -> Iterator[str]:
             continue
         if "random" in libraries(source):
             yield f"{module} imports random; draw from hatchway.randomness.stream"
-        for node in ast.walk(ast.parse(source)):
+        for node in nodes(source):
             if isinstance(node, ast.Attribute) and re.match(r"(np|numpy)\.random\.(?!Generator$)", dotted(node)):
                 yield f"{module}:{node.lineno} uses {dotted(node)}; draw from hatchway.randomness.stream"
+        forked = {line for node in nodes(source) if forks(node) for line in range(*extent(node))}
         for line, name, keywords in calls(source):
+            if line in forked and name in {"torch.random.fork_rng", "torch.manual_seed"}:
+                continue
+            if room(module) == "towers" and ".init." in name:  # initial weights: see hatchway.towers.build
+                continue
             if GLOBAL.fullmatch(name) or (DRAWS.fullmatch(name) and "generator" not in keywords):
                 yield f"{module}:{line} {name} draws from the global stream; pass generator="
 
@@ -320,6 +325,7 @@ PLANTED = [
     (check_randomness, {"hatchway.data.a": "x = torch.randint(0, 5, (3,))"}, "torch.randint"),
     (check_randomness, {"hatchway.data.a": "nn.init.normal_(table.weight, std=0.1)"}, "nn.init.normal_"),
     (check_randomness, {"hatchway.data.a": "torch.manual_seed(1)"}, "torch.manual_seed"),
+    (check_randomness, {"hatchway.data.a": "with torch.random.fork_rng():\n    x = torch.rand(3)"}, "torch.rand"),
     (check_randomness, {"hatchway.data.a": "drop = nn.Dropout(0.1)"}, "nn.Dropout"),
     (check_unsafe, {"hatchway.data.a": "import pickle"}, "imports pickle"),
     (check_unsafe, {"hatchway.data.a": "state = torch.load(path)"}, "torch.load"),
@@ -366,6 +372,8 @@ def f(draw: np.random.Generator, *rest: int) -> None:
     def inner(**anything): ...
 
     torch.randint(0, 5, (3,), generator=torch.Generator())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
     torch.load("x", weights_only=True)
     np.load("x", allow_pickle=False)
 
