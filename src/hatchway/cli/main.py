@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import hatchway
-from hatchway.cli import cost, doctor
+from hatchway.cli import cost, doctor, import_
 from hatchway.errors import HatchwayError
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ def hatchway_command(
 
 # The commands, in the order of the work; each lives in the module of its name. What is heavy (torch, polars, faiss,
 # matplotlib) they import when they run, so that help and mistakes answer at once.
+app.command("import")(import_.run)
 app.command("cost")(cost.run)
 app.command("doctor")(doctor.run)
 
