@@ -72,7 +72,8 @@ class Evaluation(_Record):
             None where no relevant item stands there.
         baselines: the same figures of the rankings that need no model.
         interval: how the intervals were made.
-        notes: lines that a reader of the figures must know.
+        notes: what was chosen and what is absent in the log.
+        warnings: what makes the figures suspect.
     """
 
     format: Literal[1] = 1
@@ -87,6 +88,7 @@ class Evaluation(_Record):
     baselines: dict[str, Ranked]
     interval: Interval
     notes: list[str]
+    warnings: list[str]
 
     def value(self, metric: str, k: int) -> float:
         """Return one mean over all cases, e.g. ``value("recall", 20)``.

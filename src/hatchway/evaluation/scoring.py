@@ -69,11 +69,16 @@ class TowerScorer:
             blocks = torch.split(torch.arange(item_count, device=device), _ITEM_BLOCK)
             vectors = torch.cat([towers.item(block) for block in blocks])
             self._vectors, self._copy_of = _distinct(vectors)
+        self._buffer = torch.empty(0, device=self._vectors.device)
 
     def scores(self, contexts: Contexts) -> Tensor:
         """Return the [B, N] dot products of the contexts with every item."""
         with _answering(self._towers):
-            scores = self._towers.query(contexts) @ self._vectors.T
+            queries = self._towers.query(contexts)
+            if len(self._buffer) < len(queries):
+                self._buffer = queries.new_empty(len(queries), len(self._vectors))
+            # Into the same memory every time: fresh pages for each block cost as much as the product itself.
+            scores = torch.mm(queries, self._vectors.T, out=self._buffer[: len(queries)])
             return scores if self._copy_of is None else scores.index_select(1, self._copy_of)
 
 

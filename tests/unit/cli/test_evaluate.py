@@ -1,0 +1,66 @@
+"""``hatchway evaluate --baseline`` from a store to its figures."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from hatchway.data.store import write_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Write a store of three buyers with sequences of three and four items, and one item that is only listed."""
+    sequences = {"ann": "abcd", "bob": "acb", "eve": "bac"}
+    rows = [(buyer, item) for buyer, items in sequences.items() for item in items]
+    events = pl.DataFrame(rows, schema=["buyer", "item"], orient="row")
+    write_store(tmp_path / "store", events, pl.DataFrame({"item": list("abcde")}))
+    return tmp_path / "store"
+
+
+def test_popularity_as_json(store: Path, hatchway: Callable[..., Any]) -> None:
+    """Training is a b of ann, a of bob, b of eve. Left are d e for ann, b d e for bob, c d e for eve."""
+    ended = hatchway("evaluate", "--baseline", "popularity", store, "--protocol", "leave-one-out", "--json")
+    found = ended.json
+    assert ended.code == 0
+    assert found["ranking"] == "popularity"
+    assert found["protocol"]["split"] == "leave-one-out"
+    assert (found["cases"], found["protocol"]["candidates"]) == (3, 5)
+    # By mean rank: d and e tie at 1.5, counted as 2; b is first; c, d and e tie at 2.
+    assert found["metrics"]["mrr@5"]["value"] == pytest.approx((1 / 2 + 1 + 1 / 2) / 3)
+    assert found["baselines"]["random"]["metrics"]["recall@5"]["value"] == 1
+    assert "split leave-one-out" in ended.err
+
+
+def test_random_as_text(store: Path, hatchway: Callable[..., Any]) -> None:
+    """The table has the figures, the baseline beside them and the slices; settings can be put over the defaults."""
+    ended = hatchway(
+        "evaluate", store, "--baseline", "random", "--part", "validation", "--set", "evaluation.k=[1]", "--quiet"
+    )
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("random, leave-one-out, validation part: 3 cases (one per buyer), 3 relevant items")
+    # Candidates: c d e for ann (a b seen), b c d e for bob, a c d e for eve.
+    [recall] = [line.split() for line in lines if line.startswith("recall@1 ")]
+    assert float(recall[1]) == pytest.approx((1 / 3 + 1 / 4 + 1 / 4) / 3, abs=1e-4)
+    assert any(line.startswith("popularity new") for line in lines)
+    assert any(line.startswith("history 1-4") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--protocol", "given", "--baseline", "random"], "'split'"),
+        (["--baseline", "random", "--set", "evaluation.kk=[1]"], "unknown setting 'evaluation.kk'"),
+        (["--protocol", "given"], "go with --baseline"),
+    ],
+)
+def test_mistakes_end_with_2_and_a_remedy(
+    store: Path, hatchway: Callable[..., Any], arguments: list[str], message: str
+) -> None:
+    """The message says what was wrong; stdout stays empty."""
+    ended = hatchway("evaluate", store, *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
