@@ -35,9 +35,9 @@ def run(
 ) -> None:
     """Rank the whole catalogue and say how well.
 
-    Prints recall, hit rate, ndcg, mrr and map at several cut-offs k, each with a bootstrap interval, with baselines beside them
-    and in slices. Seen items are no candidates where the split's protocol says so; a relevant item always is one. Equal
-    scores count by expectation under a random order, but popularity on its own by mean rank, as it is published.
+    Prints recall, hit rate, ndcg, mrr and map at several cut-offs k, each with a bootstrap interval, in slices and
+    beside baselines. Seen items are no candidates where the split's protocol says so; a relevant item always is one.
+    Equal scores count by expectation under a random order, but popularity on its own by mean rank, as it is published.
     docs/evaluation.md explains the figures and the JSON.
     """
     begin(quiet)

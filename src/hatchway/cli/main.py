@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import hatchway
-from hatchway.cli import cost, doctor, import_
+from hatchway.cli import cost, doctor, evaluate, import_, simulate
 from hatchway.errors import HatchwayError
 
 app = typer.Typer(
@@ -43,6 +43,8 @@ def hatchway_command(
 # The commands, in the order of the work; each lives in the module of its name. What is heavy (torch, polars, faiss,
 # matplotlib) they import when they run, so that help and mistakes answer at once.
 app.command("import")(import_.run)
+app.command("evaluate")(evaluate.run)
+app.command("simulate")(simulate.run)
 app.command("cost")(cost.run)
 app.command("doctor")(doctor.run)
 
