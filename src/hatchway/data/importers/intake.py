@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
@@ -10,9 +10,9 @@ import pydantic
 
 from hatchway.artefacts.atomic import replacing_folder
 from hatchway.data.days import spans_of_days
-from hatchway.data.importers.lines import FILE, LINE, Rows
-from hatchway.data.importers.rules import REASON, ROW, TEXT, integers_only, judged, rejected_rows, settled, shown
-from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES, ID_COLUMNS, REASONS, REJECTED_TYPES
+from hatchway.data.importers.lines import Rows
+from hatchway.data.importers.rules import REASON, REASON_NUMBERS, ROW, integers_only, judged, rejected_rows, settled
+from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES, ID_COLUMNS, REASONS
 from hatchway.data.store import Store, check_target, fill_store, no_rejected
 from hatchway.errors import DataError
 from hatchway.progress import note
@@ -89,7 +89,7 @@ def take_in(
         log, items = _typed(log, items, found)
         for line in found.notes:
             note(line)
-        rejected = pl.concat([rejected, turned_away])
+        rejected = pl.concat([rejected, turned_away]).sort("file", "line", "reason", maintain_order=True)
         fill_store(folder, log, items, rejected, origin=origin, notes=found.notes)
         shutil.rmtree(work)
     return Store.open(target)
@@ -97,49 +97,46 @@ def take_in(
 
 def _events(found: Source, work: Path, settings: ImportSettings) -> tuple[pl.LazyFrame, pl.DataFrame]:
     """Return the accepted rows of the log (scanned from ``work``), and the rejected ones."""
-    staged = found.events.with_frame(_staged(found.events.frame, work / "staged.parquet"))
+    staged = replace(found.events, frame=_staged(found.events.frame, work / "staged.parquet"))
     total = staged.frame.select(pl.len()).collect().item()
     if not total:
         raise DataError("the source has no rows; a store needs at least one event")
     required = ("buyer", "item") if found.undated else ("buyer", "item", "time")
     verdicts = _staged(judged(staged, required, found.known_events), work / "judged.parquet")
-    rejected = rejected_rows(staged, verdicts)
+    away = verdicts.filter(pl.col(REASON).is_not_null()).select(ROW, REASON).collect(engine="streaming")
+    rejected = rejected_rows(staged, away)
     _check(rejected, total, settings, "rows")
     accepted = verdicts.filter(pl.col(REASON).is_null()).drop(REASON)
-    if "order" in accepted.collect_schema():
-        accepted = accepted.sort("order", ROW).drop(ROW, "order").with_row_index("order")
-        accepted = _staged(accepted.with_columns(pl.col("order").cast(pl.Int64)), work / "ordered.parquet")
-    else:
-        accepted = accepted.rename({ROW: "order"})
-    repeats = _repeats(accepted, found.events.separator)
+    repeats = _repeats(accepted)
     if len(repeats):
-        rejected = pl.concat([rejected, repeats], how="diagonal")
+        rejected = pl.concat([rejected, rejected_rows(staged, repeats)])
         _check(rejected, total, settings, "rows")
-        accepted = accepted.join(repeats.select("order").lazy(), on="order", how="anti", maintain_order="left")
+        accepted = accepted.join(repeats.lazy(), on=ROW, how="anti", maintain_order="left")
     if len(rejected) == total:
         raise DataError(f"all {total:,} rows were rejected; a store needs at least one event")
-    return accepted.drop(FILE, LINE), _as_rejected(rejected)
+    if "order" not in accepted.collect_schema():
+        return accepted.rename({ROW: "order"}), rejected
+    ordered = accepted.sort("order", ROW).drop(ROW, "order").with_row_index("order")
+    return _staged(ordered.with_columns(pl.col("order").cast(pl.Int64)), work / "ordered.parquet"), rejected
 
 
 def _catalogue(rows: Rows | None, settings: ImportSettings) -> tuple[pl.DataFrame | None, pl.DataFrame]:
     """Return the accepted rows of the catalogue, and the rejected ones."""
     if rows is None:
         return None, no_rejected()
-    rows = rows.with_frame(rows.frame.collect(engine="streaming").lazy())
+    rows = replace(rows, frame=rows.frame.collect(engine="streaming").lazy())
     verdicts = judged(rows, ("item",), {}).collect()
-    accepted = verdicts.filter(pl.col(REASON).is_null()).drop(REASON)
-    again = accepted.filter(pl.col("item").is_first_distinct().not_())
-    repeated = again.select(FILE, LINE, ROW, pl.lit("repeated item").alias(REASON), _own_text(again, rows.separator))
-    rejected = pl.concat([rejected_rows(rows, verdicts.lazy()), repeated])
-    _check(rejected, len(accepted) + len(rejected) - len(repeated), settings, "items of the catalogue")
-    kept = accepted.unique("item", keep="first", maintain_order=True)
-    return kept.drop(FILE, LINE, ROW), _as_rejected(rejected)
+    fine = verdicts.filter(pl.col(REASON).is_null())
+    again = fine.filter(pl.col("item").is_first_distinct().not_()).with_columns(_because("repeated item"))
+    away = pl.concat([verdicts.filter(pl.col(REASON).is_not_null()), again]).select(ROW, REASON)
+    rejected = rejected_rows(rows, away)
+    _check(rejected, len(verdicts), settings, "items of the catalogue")
+    return fine.unique("item", keep="first", maintain_order=True).drop(ROW, REASON), rejected
 
 
-def _own_text(rows: pl.DataFrame, separator: str) -> pl.Expr:
-    """Write the fields of ``rows`` (not where they came from) as one text."""
-    fields = {name: dtype for name, dtype in rows.schema.items() if not name.startswith("@") and name != "order"}
-    return shown(fields, separator).alias(TEXT)
+def _because(reason: str) -> pl.Expr:
+    """Return a reason as the rules write it."""
+    return pl.lit(REASON_NUMBERS[reason], pl.UInt8).alias(REASON)
 
 
 def _staged(frame: pl.LazyFrame, path: Path) -> pl.LazyFrame:
@@ -148,29 +145,25 @@ def _staged(frame: pl.LazyFrame, path: Path) -> pl.LazyFrame:
     return pl.scan_parquet(path, glob=False)
 
 
-def _repeats(accepted: pl.LazyFrame, separator: str) -> pl.DataFrame:
-    """Find rows that say exactly what an earlier row of the same time says; rows without time are never repeats."""
+def _repeats(accepted: pl.LazyFrame) -> pl.DataFrame:
+    """Find rows that say exactly what an earlier row of the same time says: their ``@row``, and the reason.
+
+    Rows without a time are never repeats, and lists are not compared.
+    """
     schema = accepted.collect_schema()
+    found = [pl.DataFrame(schema={ROW: pl.Int64, REASON: pl.UInt8})]
     if "time" not in schema:
-        return accepted.head(0).select(FILE, LINE, "order").collect()
-    said = [name for name in schema.names() if name not in (FILE, LINE, "order") and not schema[name].is_nested()]
+        return found[0]
+    said = [name for name in schema.names() if name not in (ROW, "order") and not schema[name].is_nested()]
     mark = pl.sum_horizontal(pl.col(name).hash(seed=at) for at, name in enumerate(said))  # equal rows, equal marks
-    found = [accepted.head(0).select(FILE, LINE, "order", pl.lit("").alias(REASON), pl.lit("").alias(TEXT)).collect()]
     for span, _ in spans_of_days(accepted.filter(pl.col("time").is_not_null())):
-        marks = span.select("order", mark.alias("@mark")).collect(engine="streaming")
-        suspects = marks.filter(pl.col("@mark").is_duplicated()).select("order")
+        marks = span.select(ROW, mark.alias("@mark")).collect(engine="streaming")
+        suspects = marks.filter(pl.col("@mark").is_duplicated()).select(ROW)
         if len(suspects):
-            rows = span.join(suspects.lazy(), on="order", how="semi").collect(engine="streaming").sort("order")
+            rows = span.join(suspects.lazy(), on=ROW, how="semi").collect(engine="streaming").sort(ROW)
             again = rows.filter(pl.struct(said).is_first_distinct().not_())
-            found.append(again.select(FILE, LINE, "order", pl.lit("repeat").alias(REASON), _own_text(again, separator)))
+            found.append(again.select(ROW, _because("repeat")))
     return pl.concat(found)
-
-
-def _as_rejected(rows: pl.DataFrame) -> pl.DataFrame:
-    """Give rejected rows the form of ``rejected.parquet``, by file and line."""
-    columns = {FILE: "file", LINE: "line", REASON: "reason", TEXT: "text"}
-    named = rows.select(pl.col(theirs).alias(ours).cast(REJECTED_TYPES[ours]) for theirs, ours in columns.items())
-    return named.sort("file", "line", "reason", "text")
 
 
 def _check(rejected: pl.DataFrame, total: int, settings: ImportSettings, noun: str) -> None:
@@ -179,9 +172,10 @@ def _check(rejected: pl.DataFrame, total: int, settings: ImportSettings, noun: s
         return
     shares = f"{len(rejected) / total:.2%}) were rejected, more than the {settings.max_rejected:.2%}"
     lines = [f"{len(rejected):,} of {total:,} {noun} ({shares} that max-rejected allows; no store was written"]
-    for (reason,), rows in sorted(rejected.group_by(REASON), key=lambda group: -len(group[1])):
+    groups = rejected.group_by("reason", maintain_order=True)
+    for (reason,), rows in sorted(groups, key=lambda group: -len(group[1])):
         lines.append(f"  {reason} ({REASONS[str(reason)]}): {len(rows):,}")
-        examples = rows.sort(FILE, LINE).head(_SHOWN_EXAMPLES).select(FILE, LINE, TEXT).iter_rows()
+        examples = rows.head(_SHOWN_EXAMPLES).select("file", "line", "text").iter_rows()
         lines += [f"    {file}:{line}: {_short(text)}" for file, line, text in examples]
     raise DataError("\n".join([*lines, "mend the source, or say what its columns and events mean, or allow more"]))
 

@@ -44,6 +44,6 @@ def import_lightgcn(source: Path | str, target: Path | str, settings: ImportSett
                 raise DataError(f"{file.name} is empty; it should have lines such as '0 17 5 42'")
             rows = sequence_rows(lines_of(text), missing_items=False)
             parts.append(rows.with_columns(pl.lit(split).alias("split")))
-        return Source(Rows(pl.concat(parts), separator=" "), undated=True)
+        return Source(Rows(pl.concat(parts), separator=" ", shown=("buyer", "item")), undated=True)
 
     return take_in("lightgcn", source, target, read, settings)

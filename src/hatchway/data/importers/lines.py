@@ -21,17 +21,15 @@ class Rows:
         frame: columns ``@file``, ``@line``, ``@bad`` and the fields: all String from a text source, else as they are.
         from_text: whether the source is text, so that types are to be found out.
         separator: what to write between the fields when a rejected row is shown.
+        shown: the fields to show of a rejected row; all if empty.
         time_format: strptime format of the times, None for numbers and ISO dates.
     """
 
     frame: pl.LazyFrame
     from_text: bool = True
     separator: str = ","
+    shown: tuple[str, ...] = ()
     time_format: str | None = None
-
-    def with_frame(self, frame: pl.LazyFrame) -> "Rows":
-        """Return the same with another frame."""
-        return Rows(frame, self.from_text, self.separator, self.time_format)
 
 
 def lines_of(file: TextFile) -> pl.LazyFrame:

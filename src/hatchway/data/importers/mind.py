@@ -52,6 +52,7 @@ def import_mind(source: Path | str, target: Path | str, settings: ImportSettings
             Rows(
                 pl.concat([_histories(pl.concat(lines)), *map(_slots, lines)]),
                 separator="\t",
+                shown=("session", "buyer", "time", "item"),
                 time_format=_TIME_FORMAT,
             ),
             Rows(_news(news, work), separator="\t") if news else None,

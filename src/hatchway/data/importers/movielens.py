@@ -39,11 +39,11 @@ def import_movielens(source: Path | str, target: Path | str, settings: ImportSet
         files = files_of(source)
         ratings, movies, read_ratings, read_movies = _form(files, source)
         events = read_ratings(_text(ratings, work)).with_columns(pl.lit("rating").alias("event"))
+        log = Rows(events, separator=_separator(ratings), shown=("buyer", "item", "rating", "time"))
         if movies is None:
             note = f"there is no file of movies beside {ratings.name}: the catalogue has ids only"
-            return Source(Rows(events, separator=_separator(ratings)), notes=(note,))
-        catalogue = Rows(_with_genres(read_movies(_text(movies, work))), separator=_separator(movies))
-        return Source(Rows(events, separator=_separator(ratings)), catalogue)
+            return Source(log, notes=(note,))
+        return Source(log, Rows(_with_genres(read_movies(_text(movies, work))), separator=_separator(movies)))
 
     return take_in("movielens", source, target, read, settings)
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from hatchway.data.importers.lines import BAD, FILE, LINE, Rows
-from hatchway.data.schema import ID_COLUMNS, KNOWN_EVENTS, REASONS, SPLITS
+from hatchway.data.schema import ID_COLUMNS, KNOWN_EVENTS, REASONS, REJECTED_TYPES, SPLITS
 from hatchway.data.times import RawTimes, judged_times, raw_times
 from hatchway.errors import DataError
 
-ROW, REASON, TEXT = "@row", "@reason", "@text"
-"""Position in the source, why a row is rejected (null where it is not), and a rejected row as text."""
+ROW, REASON = "@row", "@reason"
+"""A row's position in the source, and the number of the reason why it is rejected (null for a row to keep)."""
 
 TIME_COLUMNS = ("time", "listed", "gone")
 _NUMBERS: Mapping[str, pl.DataType] = {
@@ -21,13 +21,7 @@ _NUMBERS: Mapping[str, pl.DataType] = {
     "rating": pl.Float32(),
     "price": pl.Float64(),
 }
-_REASON_NUMBERS = {reason: number for number, reason in enumerate(REASONS)}
-
-
-def shown(schema: Mapping[str, pl.DataType], separator: str) -> pl.Expr:
-    """Write the columns of ``schema``, lists and bytes left out, as one text with separators."""
-    flat = [name for name, dtype in schema.items() if not dtype.is_nested() and dtype not in (pl.Binary, pl.Object)]
-    return pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in flat], separator=separator)
+REASON_NUMBERS = {reason: number for number, reason in enumerate(REASONS)}
 
 
 @dataclass(frozen=True)
@@ -54,8 +48,8 @@ def judged(rows: Rows, required: Sequence[str], events: Mapping[str, str]) -> pl
         events: further events, name to the name it is stored under.
 
     Returns:
-        ``@file``, ``@line``, ``@row``, ``@reason`` (number of a reason, null for a row to keep) and the fields: ids and
-        the user's own columns as in the source, the others with their types.
+        ``@row``, ``@reason`` and the fields: ids and the user's own columns as in the source, the others with their
+        types.
 
     Raises:
         DataError: a column cannot hold what its name says.
@@ -78,37 +72,39 @@ def judged(rows: Rows, required: Sequence[str], events: Mapping[str, str]) -> pl
             _word(rules, name, schema[name], events)
         else:
             rules.typed[name] = _own(name, schema[name], from_text=rows.from_text)
-    codes = [pl.when(holds).then(pl.lit(_REASON_NUMBERS[reason], pl.UInt8)) for reason, holds in rules.reasons]
+    codes = [pl.when(holds).then(pl.lit(REASON_NUMBERS[reason], pl.UInt8)) for reason, holds in rules.reasons]
     return (
         rows.frame.with_row_index(ROW)
         .with_columns(pl.col(ROW).cast(pl.Int64), *(value.alias(name) for name, value in rules.read.items()))
         .with_columns(value.alias(f"@typed:{name}") for name, value in rules.typed.items())
         .with_columns(pl.coalesce(codes).alias(REASON))
-        .select(FILE, LINE, ROW, REASON, *(pl.col(f"@typed:{name}").alias(name) for name in fields))
+        .select(ROW, REASON, *(pl.col(f"@typed:{name}").alias(name) for name in fields))
     )
 
 
-def rejected_rows(rows: Rows, verdicts: pl.LazyFrame) -> pl.DataFrame:
-    """Return the rows turned away: ``@file``, ``@line``, ``@row``, ``@reason`` (its name) and ``@text``.
+def rejected_rows(rows: Rows, away: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows turned away as they stand in the source: file, line, reason, text.
 
     Args:
-        rows: what was judged.
-        verdicts: what :func:`judged` made of it.
+        rows: the source.
+        away: ``@row`` and ``@reason`` of each.
     """
-    away = verdicts.filter(pl.col(REASON).is_not_null()).select(ROW, REASON).collect(engine="streaming")
-    source = rows.frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
-    fields = {name: dtype for name, dtype in rows.frame.collect_schema().items() if not name.startswith("@")}
-    names = {number: reason for reason, number in _REASON_NUMBERS.items()}
-    columns = (
-        FILE,
-        LINE,
-        ROW,
-        pl.col(REASON).replace_strict(names, return_dtype=pl.String),
-        pl.coalesce(BAD, shown(fields, rows.separator)).alias(TEXT),
-    )
     if away.is_empty():
-        return source.head(0).with_columns(pl.lit(0, pl.UInt8).alias(REASON)).select(columns).collect()
-    return source.join(away.lazy(), on=ROW).select(columns).collect(engine="streaming").sort(ROW)
+        return pl.DataFrame(schema=dict(REJECTED_TYPES))
+    schema = rows.frame.collect_schema()
+    names = rows.shown or [name for name in schema.names() if not name.startswith("@")]
+    flat = [name for name in names if not schema[name].is_nested() and schema[name] not in (pl.Binary, pl.Object)]
+    text = pl.concat_str([pl.col(name).cast(pl.String).fill_null("") for name in flat], separator=rows.separator)
+    reasons = {number: reason for reason, number in REASON_NUMBERS.items()}
+    found = rows.frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64)).join(away.lazy(), on=ROW)
+    named = found.select(
+        ROW,
+        pl.col(FILE).alias("file"),
+        pl.col(LINE).alias("line"),
+        pl.col(REASON).replace_strict(reasons, return_dtype=pl.String).alias("reason"),
+        pl.coalesce(BAD, text).alias("text"),
+    )
+    return named.collect(engine="streaming").sort(ROW).drop(ROW)
 
 
 def _medians(rows: Rows, times: Mapping[str, pl.DataType]) -> dict[str, float | None]:

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -68,7 +69,7 @@ def import_table(source: Path | str, target: Path | str, settings: TableSettings
             )
         has_time = "time" in log.frame.collect_schema()
         note = "the log has no column 'time': order stands for it, and repeats are kept"
-        log = Rows(log.frame, log.from_text, log.separator, settings.time_format)
+        log = replace(log, time_format=settings.time_format)
         return Source(
             log, catalogue, known_events=settings.events, undated=not has_time, notes=() if has_time else (note,)
         )
@@ -98,7 +99,7 @@ def _table(
         rows = Rows(_concat([(file.name, _parquet(file, work)) for file in files]), from_text=False)
     else:
         rows = _texts(files, source, work)
-    return rows.with_frame(_renamed(rows.frame, columns, meaning, required, option=option, source=str(source)))
+    return replace(rows, frame=_renamed(rows.frame, columns, meaning, required, option=option, source=str(source)))
 
 
 def _ending(file: SourceFile) -> str | None:
