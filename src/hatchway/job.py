@@ -1,4 +1,4 @@
-"""The main job: from a store to a trained run, and from a run to its evaluation."""
+"""The main job: from a store to a trained run, from a run to its evaluation, and to the bundle that is served."""
 
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -7,20 +7,27 @@ from pathlib import Path
 import torch
 
 from hatchway.artefacts.atomic import write_text
+from hatchway.artefacts.manifest import sha256_of
 from hatchway.config import RunSettings, write_recipe
 from hatchway.data.engagements import Part
 from hatchway.data.log import build_log
 from hatchway.data.store import Store
-from hatchway.errors import SettingsError
+from hatchway.errors import DataError, SettingsError
 from hatchway.evaluation.result import Evaluation
 from hatchway.evaluation.scoring import TowerScorer
 from hatchway.evaluation.summary import evaluate
+from hatchway.index.build import IndexSettings
+from hatchway.index.bundle import Bundle, is_bundle, write_bundle
+from hatchway.index.model_bundle import contents_of
 from hatchway.progress import note
 from hatchway.towers.build import build_model
 from hatchway.towers.features import fit_reading
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.loop import Validation, train
 from hatchway.training.run_folder import ModelRecord, RunFolder, RunRecord, relative_to_run
+
+BUNDLE = "bundle"
+"""Where a run keeps its bundle."""
 
 
 def train_run(
@@ -134,3 +141,51 @@ def evaluate_run(run: RunFolder | Path | str, part: Part = Part.TEST) -> Evaluat
     if part is Part.TEST:
         write_text(run.path / "evaluation.json", found.model_dump_json(indent=1) + "\n")
     return found
+
+
+def index_run(
+    run: RunFolder | Path | str, settings: IndexSettings | None = None, out: Path | str | None = None
+) -> Bundle:
+    """Embed a finished run's catalogue, build its index, and write the bundle that is served.
+
+    Args:
+        run: an opened run, or its path.
+        settings: how the index is built; the defaults where None.
+        out: the bundle's folder; ``bundle`` in the run where None. A bundle that lies there is replaced.
+
+    Raises:
+        DataError: the run is not finished, or ``out`` holds something else.
+        ArtefactError: the run's store has changed, or a part of the run cannot be read.
+    """
+    run = run if isinstance(run, RunFolder) else RunFolder.open(run)
+    settings = settings or IndexSettings()
+    log = run.log()
+    model = run.load_model(log)
+    origin: dict[str, str | int] = {
+        "store": run.record.store_digest,
+        "weights": sha256_of(run.model_folder / "weights.safetensors"),
+        "step": run.model_record().step,
+    }
+    contents = contents_of(model, log.catalogue, log.engagements, settings, origin)
+    return write_bundle(run.path / BUNDLE if out is None else out, contents, settings)
+
+
+def open_bundle(path: Path | str) -> Bundle:
+    """Open the bundle of a run, or the bundle at ``path`` itself.
+
+    Raises:
+        DataError: ``path`` is neither, or the run has no bundle yet.
+        ArtefactError: the bundle is damaged.
+    """
+    path = Path(path)
+    if is_bundle(path):
+        return Bundle.open(path)
+    if is_bundle(path / BUNDLE):
+        bundle = Bundle.open(path / BUNDLE)
+        made_from, newest = bundle.manifest.origin.get("step"), RunFolder.open(path).model_record().step
+        if made_from != newest:
+            note(f"{bundle.path} was made from step {made_from}, the model is of step {newest}: hatchway index {path}")
+        return bundle
+    if (path / "run.json").is_file():
+        raise DataError(f"{path} has no bundle yet; make it with: hatchway index {path}")
+    raise DataError(f"{path} is neither a run nor a bundle; train a run, then make its bundle with: hatchway index RUN")

@@ -46,7 +46,7 @@ Kind = TypeVar("Kind", bound=Manifest)
 def describe_parts(folder: Path) -> tuple[Part, ...]:
     """Hash every file that lies in ``folder``, the manifest excepted, in the order of their names."""
     files = sorted(path for path in folder.iterdir() if path.name != MANIFEST)
-    return tuple(Part(name=path.name, bytes=path.stat().st_size, sha256=_sha256(path)) for path in files)
+    return tuple(Part(name=path.name, bytes=path.stat().st_size, sha256=sha256_of(path)) for path in files)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -96,7 +96,7 @@ def verify_parts(folder: Path, manifest: Manifest, remedy: str) -> None:
             raise ArtefactError(f"{path} is missing; {remedy}")
         if path.stat().st_size != part.bytes:
             raise ArtefactError(f"{path} has {path.stat().st_size} bytes; {part.bytes} were written; {remedy}")
-        found = _sha256(path)
+        found = sha256_of(path)
         if found != part.sha256:
             raise ArtefactError(
                 f"{path} is not the file that was written: its sha256 is {found[:12]}…, the manifest says "
@@ -109,7 +109,7 @@ def digest(manifest: Manifest) -> str:
     return hashlib.sha256(manifest.model_dump_json().encode()).hexdigest()
 
 
-def _sha256(path: Path) -> str:
-    """Hash one file."""
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of one file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

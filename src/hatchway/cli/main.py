@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import hatchway
-from hatchway.cli import cost, doctor, evaluate, import_, simulate
+from hatchway.cli import cost, doctor, evaluate, export, import_, index, recommend, serve, simulate
 from hatchway.errors import HatchwayError
 
 app = typer.Typer(
@@ -44,6 +44,10 @@ def hatchway_command(
 # matplotlib) they import when they run, so that help and mistakes answer at once.
 app.command("import")(import_.run)
 app.command("evaluate")(evaluate.run)
+app.command("index")(index.run)
+app.command("recommend")(recommend.run)
+app.command("serve")(serve.run)
+app.command("export")(export.run)
 app.command("simulate")(simulate.run)
 app.command("cost")(cost.run)
 app.command("doctor")(doctor.run)

@@ -28,6 +28,7 @@ class IndexSettings(Settings):
         recall_at: k of the recall@k that is measured, and written to the manifest.
         recall_target: an IVF index looks into as many cells as this recall takes.
         sampled_queries: how many queries recall is measured on.
+        include_gone: index items, too, that the catalogue calls gone.
         seed: where k-means starts, and which queries are sampled.
     """
 
@@ -37,6 +38,7 @@ class IndexSettings(Settings):
     recall_at: int = pydantic.Field(default=100, ge=1)
     recall_target: float = pydantic.Field(default=0.98, gt=0, le=1)
     sampled_queries: int = pydantic.Field(default=512, ge=2)
+    include_gone: bool = False
     seed: int = 0
 
 

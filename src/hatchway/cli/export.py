@@ -1,0 +1,38 @@
+"""``hatchway export``: item vectors with their ids, for other programs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hatchway.cli.output import JsonOption, QuietOption, begin, emit
+
+
+def run(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run, or a bundle.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to; other files in it are left alone.")],
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write item vectors with their ids.
+
+    OUT/item_vectors.parquet has the columns item and vector; OUT/item_vectors.npy ([items, dimensions] float32) and
+    OUT/item_ids.npy hold the same in the same order. Scores are raw dot products: do not normalise the vectors.
+    """
+    begin(quiet)
+    from hatchway.index.bundle import Bundle, is_bundle
+    from hatchway.index.export import export_vectors
+    from hatchway.index.model_bundle import item_vectors
+    from hatchway.training.run_folder import RunFolder
+
+    if is_bundle(path):
+        bundle = Bundle.open(path)
+        catalogue, vectors = bundle.catalogue, bundle.vectors
+    else:
+        folder = RunFolder.open(path)
+        log = folder.log()
+        catalogue, vectors = log.catalogue, item_vectors(folder.load_model(log), len(log.catalogue))
+    files = export_vectors(out, catalogue, vectors)
+    payload = {"files": [str(file) for file in files], "items": len(vectors), "dimension": vectors.shape[1]}
+    text = "\n".join(map(str, files))
+    emit(payload, f"{text}\n{len(vectors):,} items, {vectors.shape[1]} dimensions each", json)

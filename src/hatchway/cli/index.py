@@ -1,0 +1,62 @@
+"""``hatchway index``: make the bundle of a run."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from hatchway.cli.output import JsonOption, QuietOption, begin, emit, size, table
+
+
+def run(
+    path: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run folder.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the bundle; an old bundle is replaced. [default: RUN/bundle]")
+    ] = None,
+    kind: Annotated[
+        Literal["auto", "flat", "ivf-sq8"],
+        typer.Option(help="flat looks at every item, ivf-sq8 at some; auto takes flat up to 300,000 items."),
+    ] = "auto",
+    recall_at: Annotated[int, typer.Option(min=1, help="k of the recall@k that is measured.")] = 100,
+    recall_target: Annotated[float, typer.Option(min=0.01, max=1, help="Recall that ivf-sq8 is set to reach.")] = 0.98,
+    include_gone: Annotated[
+        bool, typer.Option("--include-gone", help="Recommend items, too, that the catalogue calls gone.")
+    ] = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Build the index and the bundle of a run.
+
+    The bundle is what serve and recommend answer from: item vectors, index, ids, the query side of the model, and a
+    manifest with the hash of each part and the index's recall, measured against exact search. Items that the catalogue
+    calls gone are not in the index. The same run gives the same bytes.
+    """
+    begin(quiet)
+    from hatchway.index.build import IndexSettings
+    from hatchway.job import index_run
+
+    settings = IndexSettings.parse(
+        {"kind": kind, "recall_at": recall_at, "recall_target": recall_target, "include_gone": include_gone}
+    )
+    bundle = index_run(path, settings, out)
+    index = bundle.manifest.index
+    stored = sum(part.bytes for part in bundle.manifest.parts)
+    facts: list[list[object]] = [
+        ["items", bundle.manifest.items],
+        ["items in the index", index.vectors],
+        ["dimensions", bundle.manifest.dimension],
+        ["index", index.kind if index.kind == "flat" else f"{index.kind}, {index.probes} of {index.cells} cells"],
+        [f"recall@{index.recall_at}", index.recall],
+        ["measured on queries", index.recall_queries],
+        ["size", size(stored)],
+    ]
+    payload = {
+        "bundle": str(bundle.path),
+        "digest": bundle.digest,
+        "items": bundle.manifest.items,
+        "dimension": bundle.manifest.dimension,
+        "index": index.model_dump(),
+        "origin": bundle.manifest.origin,
+        "bytes": stored,
+    }
+    emit(payload, f"{table(facts, [str(bundle.path), ''])}\n\nnext: hatchway serve {path}", json)

@@ -1,0 +1,194 @@
+"""What a page shows of an item, and finding items by title or id."""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import polars as pl
+
+from hatchway.data.catalogue import Catalogue
+from hatchway.errors import UnknownIdError
+from hatchway.index.protocol import Float32, Int64
+from hatchway.serving.placeholder import placeholder
+from hatchway.settings import Settings
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+PHOTO_TYPES = {
+    ".avif": "image/avif",
+    ".gif": "image/gif",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".webp": "image/webp",
+}
+"""Files that may be served as photos, by the end of their names."""
+
+
+class PageSettings(Settings):
+    """How the pages look.
+
+    Attributes:
+        name: what the site is called.
+        currency: what stands before a price, e.g. ``"€"``.
+        photos: the folder that the catalogue's photo paths start from; without it placeholders are drawn.
+        row: how many items the row "More like this" has.
+    """
+
+    name: str = "Hatchway"
+    currency: str = ""
+    photos: Path | None = None
+    row: int = 12
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One item, in words that a page can print; what the catalogue does not know is empty.
+
+    Attributes:
+        item: the external id.
+        title: the title, or one made of the id.
+        category: the category.
+        price: the price, with its currency.
+        seller: the seller.
+        listed: the day it was listed.
+        gone: the day it was sold or taken down.
+        engagements: how many training engagements it has, or None.
+        photo: whether there is a photo file.
+        link: its id, quoted for a URL.
+        drawing: an SVG image that stands in for a photo.
+        score: the dot product with the query, where it stands in a row.
+    """
+
+    item: int | str
+    title: str
+    category: str
+    price: str
+    seller: str
+    listed: str
+    gone: str
+    engagements: int | None
+    photo: bool
+    link: str
+    drawing: str
+    score: float | None = None
+
+
+class Listings:
+    """The items as a page shows them.
+
+    Args:
+        catalogue: the bundle's catalogue.
+        settings: how the pages look.
+    """
+
+    def __init__(self, catalogue: Catalogue, settings: PageSettings) -> None:
+        self.catalogue = catalogue
+        self._settings = settings
+        self._photos = settings.photos.resolve() if settings.photos is not None else None
+        frame = catalogue.frame
+        title = pl.col("title").fill_null("") if catalogue.has("title") else pl.lit("")
+        words = pl.concat_str(title, pl.lit(" "), pl.col("item").cast(pl.String)).str.to_lowercase()
+        self._words = frame.select(words.alias("words"))["words"]
+        engaged = frame["engagements"].to_numpy() if catalogue.has("engagements") else np.zeros(len(frame))
+        self._by_popularity = np.argsort(-engaged, kind="stable")
+
+    def at(self, rows: Int64, scores: Float32 | None = None) -> list[Listing]:
+        """Return the items of row numbers, in the order given, with their scores where there are any."""
+        given = [None] * len(rows) if scores is None else scores.tolist()
+        known = self.catalogue.frame[rows].to_dicts()
+        return [self._listing(item, score) for item, score in zip(known, given, strict=True)]
+
+    def popular(self, limit: int) -> Int64:
+        """Return the row numbers of the items with most engagements, those that are gone last."""
+        if not self.catalogue.has("gone"):
+            return self._by_popularity[:limit]
+        there = self.catalogue.frame["gone"].is_null().to_numpy()[self._by_popularity]
+        return np.concatenate([self._by_popularity[there], self._by_popularity[~there]])[:limit]
+
+    def search(self, text: str, limit: int) -> tuple[Int64, int]:
+        """Find items whose title or id has every word of ``text``.
+
+        An item whose id is exactly ``text`` stands first, then come those with most engagements.
+
+        Returns:
+            up to ``limit`` row numbers, and how many there are in all.
+        """
+        matching = np.ones(len(self._words), np.bool_)
+        for word in text.lower().split():
+            matching &= self._words.str.contains(word, literal=True).to_numpy()
+        found = self._by_popularity[matching[self._by_popularity]]
+        try:
+            exact = self.catalogue.row(text.strip())
+        except UnknownIdError:
+            return found[:limit], len(found)
+        found = np.concatenate([np.array([exact], np.int64), found[found != exact]])
+        return found[:limit], len(found)
+
+    def photo_file(self, name: object) -> Path | None:
+        """Return the file of a photo: there, inside the folder of photos, and of a type that may be served.
+
+        Args:
+            name: what the catalogue says; a path from the folder of photos, or no path at all.
+        """
+        if self._photos is None or not isinstance(name, str) or "\0" in name:
+            return None
+        path = (self._photos / name).resolve()
+        allowed = path.is_relative_to(self._photos) and path.suffix.lower() in PHOTO_TYPES and path.is_file()
+        return path if allowed else None
+
+    def _listing(self, known: dict[str, Any], score: float | None) -> Listing:
+        """Put one row of the catalogue into words."""
+        item, category = known["item"], _text(known.get("category"))
+        title = _text(known.get("title"))
+        return Listing(
+            item=item,
+            title=title or f"Item {item}",
+            category=category,
+            price=_price(known.get("price"), self._settings.currency),
+            seller=_text(known.get("seller")),
+            listed=_day(known.get("listed")),
+            gone=_day(known.get("gone")),
+            engagements=known.get("engagements"),
+            photo=self.photo_file(known.get("photo")) is not None,
+            link=quote(str(item), safe=""),
+            drawing=placeholder(title, category, str(item)),
+            score=score,
+        )
+
+
+def _text(value: object) -> str:
+    """Write a value as text: nothing for null, a list with dots between."""
+    if value is None:
+        return ""
+    return " · ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _price(value: float | None, currency: str) -> str:
+    """Write a price, without decimals where it has none.
+
+    >>> _price(1250.0, "€"), _price(9.5, ""), _price(None, "€")
+    ('€1,250', '9.50', '')
+    """
+    if value is None or not math.isfinite(value):
+        return ""
+    return f"{currency}{value:,.0f}" if value == round(value) else f"{currency}{value:,.2f}"
+
+
+def _day(seconds: int | None) -> str:
+    """Write the day of a time in Unix seconds (UTC).
+
+    >>> _day(1772323200)
+    '1 March 2026'
+    """
+    if seconds is None:
+        return ""
+    day = datetime.fromtimestamp(seconds, UTC)
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
