@@ -113,7 +113,7 @@ def _histories(lines: pl.LazyFrame) -> pl.LazyFrame:
 
 def _slots(lines: pl.LazyFrame) -> pl.LazyFrame:
     """Give the slots of each line as impressions, each followed by its click if it has one."""
-    slots = pl.col("slots").str.strip_chars().str.split(" ")
+    slots = pl.when(pl.col(BAD).is_null()).then(pl.col("slots")).fill_null("").str.strip_chars().str.split(" ")
     rows = (
         lines.with_columns(slots.alias("slot"), pl.int_ranges(slots.list.len()).alias("position"))
         .explode("slot", "position")
