@@ -32,12 +32,14 @@ def test_cases_of_one_buyer_are_drawn_together() -> None:
     assert high == pytest.approx(0.16, abs=0.011)
 
 
-def test_buyers_of_unequal_size_weigh_by_their_cases() -> None:
-    """The mean is over cases: a resample of buyer A (3 cases of 1) and B (1 case of 0) gives 0, 3/4 or 1."""
+@pytest.mark.parametrize(("level", "bounds"), [(0.4, (0.75, 0.75)), (0.9, (0.0, 1.0))])
+def test_buyers_of_unequal_size_weigh_by_their_cases(level: float, bounds: tuple[float, float]) -> None:
+    """The mean is over cases: buyer A with three cases of 1 and B with one of 0 give 0, 3/4 (half the time) or 1."""
     values, clusters = np.array([1.0, 0.0, 1.0, 1.0]), np.array([7, 2, 7, 7])
-    got = bootstrap_interval(values[:, None], clusters, resamples=2000, level=0.4, generator=stream(1, "bootstrap"))
+    generator = stream(1, "bootstrap")
+    got = bootstrap_interval(values[:, None], clusters, resamples=2000, level=level, generator=generator)
     assert got is not None
-    assert (got[0][0], got[1][0]) == (0.75, 0.75)  # half of all resamples draw one of each
+    assert (got[0][0], got[1][0]) == bounds
 
 
 def test_the_same_stream_gives_the_same_interval() -> None:

@@ -131,3 +131,22 @@ def test_one_score_an_item(cases_of: Callable[..., Cases]) -> None:
     assert pairs(rank_by_item(scores, cases)) == [(2, 3), (1, 2), (0, 1), (4, 1)]
     with pytest.raises(FailureError, match="item row 1 is NaN"):
         rank_by_item(np.array([0.0, np.nan]), cases)
+
+
+def test_a_block_of_scores_stays_within_its_memory(log: Engagements, cases_of: Callable[..., Cases]) -> None:
+    """With 200,000 items no more than 83 cases (2^24 scores) are asked for at once, and every case is asked for once."""
+
+    class Wide:
+        history_length = 0
+
+        def __init__(self) -> None:
+            self.asked: list[int] = []
+
+        def scores(self, contexts: Contexts) -> Tensor:
+            self.asked.append(len(contexts))
+            return torch.zeros(1, 200_000).expand(len(contexts), -1)
+
+    wide = Wide()
+    rank_cases(wide, cases_of(*[([7], [])] * 100), log, depth=1)
+    assert max(wide.asked) <= 2**24 // 200_000
+    assert sum(wide.asked) == 100

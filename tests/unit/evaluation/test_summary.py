@@ -98,6 +98,16 @@ def test_slices_hold_their_cases_and_figures(market: Log) -> None:
     assert found.baselines["random"].slices["history"]["0-2"].metrics["recall@1"].value == pytest.approx(1 / 3)
 
 
+def test_a_slice_knows_whose_its_cases_are(log_of: Callable[..., Engagements]) -> None:
+    """Both cases of a new item are of the second buyer, who alone shows no spread; all three cases are of two buyers."""
+    engagements = log_of([[(0, TRAIN, 1.0), (1, TRAIN, 1.0), (0, TEST, 1.0)], [(4, TEST, 1.0), (3, TEST, 1.0)]])
+    log = Log(engagements, Buyers(pl.Series(range(2))), Catalogue(pl.DataFrame({"item": range(5)})), ())
+    found = evaluate(Model([5.0, 4.0, 3.0, 2.0, 1.0]), log, SMALL, protocol="global-time")
+    new = found.slices["popularity"]["new"]
+    assert (new.cases, new.metrics["recall@1"].low) == (2, None)
+    assert found.metrics["recall@1"].low is not None
+
+
 def test_a_collapsed_model_is_worth_what_chance_is_and_said_to_be(market: Log) -> None:
     """All scores equal: exactly the random baseline, with a warning."""
     found = evaluate(Model([0.5] * 5), market, SMALL, protocol="leave-one-out")
