@@ -134,7 +134,7 @@ def test_one_score_an_item(cases_of: Callable[..., Cases]) -> None:
 
 
 def test_a_block_of_scores_stays_within_its_memory(log: Engagements, cases_of: Callable[..., Cases]) -> None:
-    """With 200,000 items no more than 83 cases (2^24 scores) are asked for at once, and every case is asked for once."""
+    """With 200,000 items at most 83 cases (2^24 scores) are asked for at once, and every case once."""
 
     class Wide:
         history_length = 0

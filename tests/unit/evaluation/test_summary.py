@@ -99,7 +99,7 @@ def test_slices_hold_their_cases_and_figures(market: Log) -> None:
 
 
 def test_a_slice_knows_whose_its_cases_are(log_of: Callable[..., Engagements]) -> None:
-    """Both cases of a new item are of the second buyer, who alone shows no spread; all three cases are of two buyers."""
+    """Both cases of a new item are of the second buyer, who alone shows no spread; the three are of two."""
     engagements = log_of([[(0, TRAIN, 1.0), (1, TRAIN, 1.0), (0, TEST, 1.0)], [(4, TEST, 1.0), (3, TEST, 1.0)]])
     log = Log(engagements, Buyers(pl.Series(range(2))), Catalogue(pl.DataFrame({"item": range(5)})), ())
     found = evaluate(Model([5.0, 4.0, 3.0, 2.0, 1.0]), log, SMALL, protocol="global-time")
