@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import hatchway
-from hatchway.cli import cost, doctor, evaluate, export, import_, index, recommend, serve, simulate
+from hatchway.cli import cost, demo, doctor, evaluate, export, import_, index, recommend, report, serve, simulate, train
 from hatchway.errors import HatchwayError
 
 app = typer.Typer(
@@ -42,8 +42,11 @@ def hatchway_command(
 
 # The commands, in the order of the work; each lives in the module of its name. What is heavy (torch, polars, faiss,
 # matplotlib) they import when they run, so that help and mistakes answer at once.
+app.command("demo")(demo.run)
 app.command("import")(import_.run)
+app.command("train")(train.run)
 app.command("evaluate")(evaluate.run)
+app.command("report")(report.run)
 app.command("index")(index.run)
 app.command("recommend")(recommend.run)
 app.command("serve")(serve.run)
