@@ -112,8 +112,10 @@ def check_target(target: Path) -> None:
     """Refuse to write a store over anything that is not one.
 
     Raises:
-        DataError: ``target`` is a file, or a folder that holds something else.
+        DataError: ``target`` is a file, a folder that holds something else, or no name for a folder.
     """
+    if target.name in ("", ".."):
+        raise DataError(f"{str(target)!r} cannot become a store; name a folder of its own, e.g. store")
     settle(target)
     if target.exists() and not is_store(target) and not (target.is_dir() and not any(target.iterdir())):
         raise DataError(

@@ -112,6 +112,13 @@ def test_open_refuses_what_is_no_store_and_what_is_not_whole(tmp_path: Path) -> 
         Store.open(store.path)
 
 
+@pytest.mark.parametrize("target", [".", "..", "/", "a/.."])
+def test_a_place_without_a_name_of_its_own_is_refused(target: str) -> None:
+    """The folder one stands in is no place for a store."""
+    with pytest.raises(DataError, match="cannot become a store"):
+        write_store(target, LOG)
+
+
 def test_a_folder_that_is_no_store_is_never_replaced(tmp_path: Path) -> None:
     """Somebody's other files survive a wrong argument."""
     (tmp_path / "home").mkdir()

@@ -171,13 +171,20 @@ def _check(rejected: pl.DataFrame, total: int, settings: ImportSettings, noun: s
     if len(rejected) <= settings.max_rejected * total:
         return
     shares = f"{len(rejected) / total:.2%}) were rejected, more than the {settings.max_rejected:.2%}"
-    lines = [f"{len(rejected):,} of {total:,} {noun} ({shares} that max-rejected allows; no store was written"]
+    lines = [f"{len(rejected):,} of {total:,} {noun} ({shares} that --max-rejected allows; no store was written"]
     groups = rejected.group_by("reason", maintain_order=True)
     for (reason,), rows in sorted(groups, key=lambda group: -len(group[1])):
         lines.append(f"  {reason} ({REASONS[str(reason)]}): {len(rows):,}")
         examples = rows.head(_SHOWN_EXAMPLES).select("file", "line", "text").iter_rows()
         lines += [f"    {file}:{line}: {_short(text)}" for file, line, text in examples]
-    raise DataError("\n".join([*lines, "mend the source, or say what its columns and events mean, or allow more"]))
+    raise DataError(
+        "\n".join(
+            [
+                *lines,
+                "mend the source, say what columns and events mean (--map, --event), or allow more (--max-rejected)",
+            ]
+        )
+    )
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,7 @@
 """The importer of the user's own tables: CSV, TSV or Parquet, one file, many, or a glob."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from hatchway.errors import DataError
 _TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _RESERVED = ("day",)
+_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 
 
 class TableSettings(ImportSettings):
@@ -60,12 +62,12 @@ def import_table(source: Path | str, target: Path | str, settings: TableSettings
     """
 
     def read(work: Path) -> Source:
-        log = _table(source, settings.columns, EVENT_TYPES, ("buyer", "item"), option="map", work=work)
+        log = _table(source, settings.columns, EVENT_TYPES, ("buyer", "item"), option="--map", work=work)
         catalogue = None
         if settings.catalogue is not None:
             columns = settings.catalogue_columns
             catalogue = _table(
-                settings.catalogue, columns, CATALOGUE_TYPES, ("item",), option="map-catalogue", work=work
+                settings.catalogue, columns, CATALOGUE_TYPES, ("item",), option="--map-catalogue", work=work
             )
         has_time = "time" in log.frame.collect_schema()
         note = "the log has no column 'time': order stands for it, and repeats are kept"
@@ -173,6 +175,8 @@ def _renamed(
     for name in required:
         if name not in names:
             example = f"{option} {name}={next((c for c in rest if c not in meaning), f'their_{name}')}"
+            if any(_NUMBER.fullmatch(column) for column in there):
+                raise DataError(f"the first line of {source} should name the columns, but looks like data: {shown}")
             raise DataError(
                 f"{source} has no column {name!r}; say which one it is, as in {example}; its columns are {shown}"
             )

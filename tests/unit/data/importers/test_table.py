@@ -280,7 +280,7 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
         (
             "user,item\n1,2\n",
             {},
-            r"has no column 'buyer'; say which one it is, as in map buyer=user; its columns are user",
+            r"has no column 'buyer'; say which one it is, as in --map buyer=user; its columns are user",
         ),
         (
             "user,item\n1,2\n",
@@ -290,6 +290,7 @@ def test_several_files_are_one_table(tmp_path: Path) -> None:
         ("user,item,buyer\n1,2,3\n", {"columns": {"buyer": "user"}}, "has a column 'buyer' of its own besides"),
         ("buyer,item,day\n1,2,3\n", {}, "the column name 'day' is reserved"),
         ("buyer,buyer\n1,2\n", {}, "has the column 'buyer' twice"),
+        ("7,9\n1,2\n", {}, "the first line of .* should name the columns, but looks like data: 7, 9"),
         ("buyer,item\n", {}, "the source has no rows"),
         ("", {}, "is empty"),
         ("buyer,item,time\n1,2,x\n", {"time_format": "today"}, "'today' is no format of dates"),
