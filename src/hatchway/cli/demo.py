@@ -53,10 +53,11 @@ def run(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run the whole job on a small simulated market: simulate, train, evaluate, index, report.
+    """Run the whole job on a simulated market.
 
-    Takes about a minute. Ends with the figures of the model beside those of popularity and of a random order, the path
-    of the HTML report, and the command that serves the result.
+    Simulates, trains, evaluates, builds the index and writes the report, in about a minute. Ends with the figures of
+    the model beside those of popularity and of a random order, the path of the HTML report, and the command that serves
+    the result.
     """
     begin(quiet)
     from hatchway.config import RunSettings

@@ -13,10 +13,11 @@ def run(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the report of a run: RUN/report.html.
+    """Write the report of a run.
 
-    One file that needs nothing from elsewhere: the figures with their intervals beside the baselines, the slices, a few
-    rows as the model fills them, the training curve, what the negatives were and what was masked, and every setting.
+    RUN/report.html is one file that needs nothing from elsewhere: the figures with their intervals beside the
+    baselines, the slices, a few rows as the model fills them, the training curve, what the negatives were and what was
+    masked, and every setting.
     """
     begin(quiet)
     from hatchway.report.page import write_report

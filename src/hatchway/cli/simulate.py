@@ -20,7 +20,7 @@ def run(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Simulate a second-hand furniture market and write it as a store.
+    """Simulate a furniture market and write its store.
 
     Listings are put up, sold within days and taken down; buyers with known, drifting tastes browse, save, write to
     sellers and buy; an old recommender decides what they are shown. The truth (who likes what, which listings are the

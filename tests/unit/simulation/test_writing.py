@@ -1,0 +1,91 @@
+"""``hatchway simulate``: a store like any other, the truth beside it, the same bytes every time."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from hatchway.data.log import build_log
+from hatchway.data.positives import PositivesSettings
+from hatchway.data.splits import SplitSettings
+from hatchway.data.store import Store
+from hatchway.errors import DataError
+from hatchway.simulation.settings import MarketSettings
+from hatchway.simulation.truth import Truth
+from hatchway.simulation.writing import simulate
+
+SMALL = ("--listings", 150, "--buyers", 120, "--days", 4, "--seed", 7)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_command_writes_a_store_and_the_truth(hatchway: Callable[..., Any], tmp_path: Path) -> None:
+    """Twice the same bytes, photos among them; the store opens, verifies, and makes a log."""
+    target = tmp_path / "store"
+    ended = hatchway("simulate", target, *SMALL, "--json", "--quiet")
+    assert (ended.code, ended.err) == (0, "")
+    first, truth = contents(target), contents(tmp_path / "store-truth")
+    again = hatchway("simulate", target, *SMALL, "--quiet")
+    assert again.code == 0
+    assert "truth, for tests and experiments only" in again.out
+    assert (contents(target), contents(tmp_path / "store-truth")) == (first, truth)
+
+    store = Store.open(target)
+    store.verify()
+    assert ended.json["digest"] == store.digest
+    assert ended.json["events"] == dict(store.events().group_by("event").len().collect().iter_rows())
+    assert (store.manifest.origin, store.manifest.items) == ("simulate", 150)
+    photos = store.catalogue().frame["photo"].to_list()
+    assert len(photos) == 150
+    assert all((target / photo).is_file() for photo in photos)
+    log = build_log(store, PositivesSettings(), SplitSettings(protocol="none"), seed=1)
+    positives = store.events().filter(pl.col("event").is_in(["save", "message"])).collect()
+    assert (log.engagements.weights > 0).sum() == len(positives)
+    assert Truth.open(tmp_path / "store-truth").seed == 7
+
+
+def test_the_store_holds_nothing_of_the_truth(tmp_path: Path) -> None:
+    """No column says what object, model or appeal a listing has; the folder of the truth is another one."""
+    store = simulate(tmp_path / "store", MarketSettings(listings=150, buyers=120, days=3), 1, photos=False)
+    known = {"item", "title", "category", "style", "condition", "price", "seller", "listed", "gone"}
+    assert set(store.manifest.catalogue_columns) == known
+    expected = ["buyer", "item", "event", "time", "order", "session", "position", "query", "query_item"]
+    assert list(store.manifest.event_columns) == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["store", "store-truth"]
+
+
+def test_what_is_no_store_is_left_alone(hatchway: Callable[..., Any], tmp_path: Path) -> None:
+    """A folder with something else in it is refused with exit 2, before anything is simulated."""
+    (tmp_path / "diary.txt").write_text("dear diary")
+    ended = hatchway("simulate", tmp_path, *SMALL)
+    assert ended.code == 2
+    assert "is not a store" in ended.err
+    assert [path.name for path in tmp_path.iterdir()] == ["diary.txt"]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--listings", 5), ("--days", 0), ("--buyers", 0)])
+def test_impossible_markets(hatchway: Callable[..., Any], tmp_path: Path, option: str, value: int) -> None:
+    """A size that makes no market is refused with exit 2, naming the setting."""
+    ended = hatchway("simulate", tmp_path / "store", option, value)
+    assert ended.code == 2
+    assert f"{option[2:]} = {value}" in ended.err
+
+
+def test_a_failure_leaves_the_old_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the work breaks off, what lay there before lies there still."""
+    settings = MarketSettings(listings=150, buyers=120, days=3)
+    store = simulate(tmp_path / "store", settings, 1, photos=False)
+    before = contents(store.path)
+
+    def broken(*_: object) -> None:
+        raise DataError("the disk is full")
+
+    monkeypatch.setattr("hatchway.simulation.writing.take_photos", broken)
+    with pytest.raises(DataError, match="the disk is full"):
+        simulate(tmp_path / "store", settings, 2)
+    assert contents(store.path) == before
