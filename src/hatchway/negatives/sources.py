@@ -28,7 +28,10 @@ class Reason(IntEnum):
 class SharedSource(Protocol):
     """A source whose columns all rows of a batch share."""
 
-    source: Source
+    @property
+    def source(self) -> Source:
+        """Which source this is."""
+        ...
 
     def draw(self, positives: Tensor, generator: torch.Generator) -> Tensor:
         """Return the item rows of this source's columns, [M] int64, for a batch with ``positives`` [B] int64."""

@@ -30,7 +30,7 @@ class Curves:
         kept = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
         kept = [line for line in kept if line.endswith("}") and json.loads(line)["step"] <= after]
         write_text(self._path, "".join(line + "\n" for line in kept))
-        self._board: Any = SummaryWriter(folder / "curves", purge_step=after + 1)  # type: ignore[no-untyped-call]
+        self._board: Any = SummaryWriter(folder / "curves", purge_step=after + 1)
         self._losses: list[float] = []
         self._columns: Counter[str] = Counter()
         self._masked: Counter[str] = Counter()

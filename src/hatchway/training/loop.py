@@ -132,7 +132,7 @@ def train(
                 _check(at, value, settings, batch, log, folder)
                 for optimiser in optimisers.values():
                     optimiser.zero_grad(set_to_none=True)
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
                 for optimiser in optimisers.values():
                     optimiser.step()
 
