@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 _LOGGER = logging.getLogger("hatchway")
 _SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_WORTH_A_LINE = 1.0
 
 
 def note(line: str) -> None:
@@ -24,16 +25,17 @@ def note(line: str) -> None:
 class Progress:
     """Shows how far a piece of work has come; use it as a context manager around the work.
 
-    On a terminal it is a bar on stderr. Elsewhere it is a log line at most every ten seconds and one at the end, so
-    that a file of logs stays readable. Where the logger ``hatchway`` is above INFO it is silent.
+    On a terminal it is a bar on stderr. Elsewhere it is a log line at most every ten seconds, and one at the end of
+    work that took a second or more, so that a file of logs stays readable. Where the logger ``hatchway`` is above INFO
+    it is silent.
 
     Args:
         total: how many units there are, or None where nobody knows.
         label: what is being done, e.g. ``"epoch 3"``.
-        unit: the name of one unit.
+        unit: the name of one unit, e.g. ``"step"``; more than one are called ``"steps"``.
     """
 
-    def __init__(self, total: int | None, label: str, unit: str = "it") -> None:
+    def __init__(self, total: int | None, label: str, unit: str = "step") -> None:
         self.total = total
         self.label = label
         self.unit = unit
@@ -67,9 +69,10 @@ class Progress:
     def _line(self, now: float) -> str:
         """Write the state as one line: how many, how long, how long still, and the text."""
         seconds = now - self._start
-        parts = [f"{self.done:,} {self.unit} in {seconds:.0f} s"]
+        units = self.unit if self.done == self.total == 1 else f"{self.unit}s"
+        parts = [f"{self.done:,} {units} in {seconds:.0f} s"]
         if self.total is not None and self.done < self.total:
-            parts = [f"{self.done:,}/{self.total:,} {self.unit} ({self.done / self.total:.0%}) in {seconds:.0f} s"]
+            parts = [f"{self.done:,}/{self.total:,} {units} ({self.done / self.total:.0%}) in {seconds:.0f} s"]
             if self.done:
                 parts.append(f"{seconds * (self.total - self.done) / self.done:.0f} s to go")
         return f"{self.label}: {', '.join(parts + ([self._text] if self._text else []))}"
@@ -79,5 +82,9 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
-        else:
-            note(self._line(time.monotonic()) + ("" if kind is None else " (stopped early)"))
+            return
+        now = time.monotonic()
+        if kind is not None:
+            note(f"{self._line(now)} (stopped early)")
+        elif now - self._start >= _SECONDS_WORTH_A_LINE:
+            note(self._line(now))

@@ -29,7 +29,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_lines_are_ten_seconds_apart(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """A step a second for 25 seconds: a line at 10, at 20, and one at the end."""
     caplog.set_level(logging.INFO, logger="hatchway")
-    with Progress(50, "epoch 1", "steps") as shown:
+    with Progress(50, "epoch 1", "step") as shown:
         for second in range(1, 26):
             clock.now = float(second)
             shown.advance(2, f"loss {second}")
@@ -45,13 +45,25 @@ def test_an_error_is_said(clock: Clock, caplog: pytest.LogCaptureFixture) -> Non
     caplog.set_level(logging.INFO, logger="hatchway")
 
     def read() -> None:
-        with Progress(None, "reading", "rows") as shown:
+        with Progress(None, "reading", "row") as shown:
             shown.advance(7)
             raise KeyError
 
     with pytest.raises(KeyError):
         read()
     assert caplog.messages == ["reading: 7 rows in 0 s (stopped early)"]
+
+
+def test_work_of_a_moment_is_not_worth_a_line(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """Below a second nothing is said; from a second on one line is, and one unit is called by its name."""
+    caplog.set_level(logging.INFO, logger="hatchway")
+    with Progress(1, "quick", "file") as shown:
+        clock.now = 0.5
+        shown.advance()
+    with Progress(1, "slow", "file") as shown:
+        clock.now = 1.5
+        shown.advance()
+    assert caplog.messages == ["slow: 1 file in 1 s"]
 
 
 def test_silent_where_the_logger_is(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
