@@ -130,4 +130,4 @@ def row_block_losses(
             rows' losses are returned detached. Without it the sum is 0 and the rows' losses carry the gradient (at
             the price of computing the logits again in the backward pass).
     """
-    return cast("tuple[Tensor, Tensor]", _RowBlocks.apply(query, columns, extra, bias, adjustments, weight))
+    return cast("tuple[Tensor, Tensor]", _RowBlocks.apply(query, columns, extra, bias, adjustments, weight))  # type: ignore[no-untyped-call]

@@ -21,10 +21,14 @@ class ItemTower(nn.Module):
 
     def __init__(self, count: int, settings: ModelSettings, reading: FeatureReading, features: ItemFeatures) -> None:
         super().__init__()
-        self.count, self.settings = count, settings
+        self.count, self.settings, self.reading = count, settings, reading
         own, width = settings.item, settings.dimension
         self.own = table(count, width, settings.initial_scale) if own.id else None
         self.columns = ColumnEncoder(settings, reading) if own.columns else None
+        self.categories: Tensor
+        self.dense: Tensor
+        self.grams: Tensor
+        self.gram_offsets: Tensor
         # The columns of known items travel with the model, not with its weights: they are read from the catalogue.
         self.register_buffer("categories", features.categories, persistent=False)
         self.register_buffer("dense", features.dense, persistent=False)

@@ -56,4 +56,4 @@ def hashed_grams(texts: pl.Series, buckets: int) -> tuple[npt.NDArray[np.int64],
     numbered = grams.join(distinct.with_columns(bucket=pl.Series(bucket)), on="gram", how="left", maintain_order="left")
     offsets = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.bincount(grams["row"].to_numpy(), minlength=len(texts)), out=offsets[1:])
-    return numbered["bucket"].to_numpy(), offsets
+    return numbered["bucket"].to_numpy(writable=True), offsets

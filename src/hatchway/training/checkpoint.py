@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import safetensors.torch
 import torch
 from torch import Tensor, nn
@@ -93,8 +94,10 @@ def load_checkpoint(path: Path, model: nn.Module, loss: nn.Module, optimisers: d
     except RuntimeError as error:
         raise ArtefactError(f"{path}: is of another model than the settings describe ({error})") from None
     _restore_optimisers(optimisers, state)
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
-    return Progressed(**fields)
+    try:
+        return pydantic.TypeAdapter(Progressed).validate_python(about)
+    except pydantic.ValidationError as error:
+        raise ArtefactError(f"{path / 'state.json'}: is damaged ({error.errors()[0]['msg']})") from None
 
 
 def _contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -5,13 +5,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from hatchway.artefacts.atomic import write_text
 from hatchway.data.engagements import Part, training_counts
 from hatchway.data.log import Log
 from hatchway.errors import DataError, DivergedError
@@ -137,7 +138,7 @@ def train(
                     optimiser.step()
 
                 curves.step(at.step, value, rates, ledger)
-                progress.advance(text=f"loss {np.mean(at.recent_losses):.4f}")
+                progress.advance(text=f"loss {fmean(at.recent_losses):.4f}")
                 if at.step % per_epoch == 0 and validation is not None and _is_due(at.step // per_epoch, settings):
                     at = _validate(at, model, validation, folder, curves)
                     model.train()
@@ -147,7 +148,7 @@ def train(
     chosen = at.step
     if settings.select == "best" and at.best_score is not None:
         chosen = _take_best(model, folder)
-    return Trained(at.step, at.history, chosen, float(np.mean(at.recent_losses)))
+    return Trained(at.step, at.history, chosen, fmean(at.recent_losses))
 
 
 def make_optimisers(model: TwoTower, loss: nn.Module, settings: TrainingSettings) -> dict[str, Optimizer]:
@@ -188,9 +189,8 @@ def _counted(at: Progressed, value: float) -> Progressed:
 
 def _check(at: Progressed, value: float, settings: TrainingSettings, batch: Batch, log: Log, folder: Path) -> None:
     """Stop when the loss is no number or has run away."""
-    ran_away = at.step >= 2 * _WINDOW and np.mean(at.recent_losses) > settings.divergence * max(
-        np.mean(at.first_losses), 1.0
-    )
+    first, recent = fmean(at.first_losses), fmean(at.recent_losses)
+    ran_away = at.step >= 2 * _WINDOW and recent > settings.divergence * max(first, 1.0)
     if math.isfinite(value) and not ran_away:
         return
     ids: dict[str, Any] = {
@@ -199,16 +199,12 @@ def _check(at: Progressed, value: float, settings: TrainingSettings, batch: Batc
         "items": log.catalogue.external(batch.positives.numpy()).to_list(),
     }
     listing = folder / "diverged.json"
-    listing.write_text(json.dumps(ids), encoding="utf-8")
+    write_text(listing, json.dumps(ids))
     good = checkpoints(folder / "checkpoints")
+    trend = f" (mean of {_WINDOW} steps {recent:.3g}, of the first {first:.3g})" if ran_away else ""
     raise DivergedError(
-        f"the loss is {value} at step {at.step:,}"
-        + (
-            f" (mean of {_WINDOW} steps {np.mean(at.recent_losses):.3g}, of the first {np.mean(at.first_losses):.3g})"
-            if ran_away
-            else ""
-        )
-        + f"; buyers and items of the batch are in {listing} (first items: {ids['items'][:5]}); "
+        f"the loss is {value} at step {at.step:,}{trend}; buyers and items of the batch are in {listing} (first items: "
+        f"{ids['items'][:5]}); "
         + (f"the last good checkpoint is {good[-1]}" if good else "there is no checkpoint yet")
         + ". Lower training.table_rate or training.layer_rate, or look for NaN in the item columns"
     )

@@ -1,0 +1,109 @@
+"""The sampled softmax: hand-worked values, and what it refuses."""
+
+import math
+
+import pytest
+import torch
+
+from hatchway.errors import DataError, SettingsError
+from hatchway.losses.sampled_softmax import SampledSoftmax, sampled_softmax
+from hatchway.negatives.ledger import Ledger, account
+from hatchway.negatives.uniform import Uniform
+
+KINDS = torch.full((3,), 2, dtype=torch.int8)
+
+
+def ledger() -> Ledger:
+    """One row with positive 0, three uniform columns from six items: n = 1/2 each."""
+    return account(torch.tensor([0]), torch.tensor([1, 2, 0]), KINDS, [Uniform(6, 3)], "uncorrected")
+
+
+def test_a_row_by_hand() -> None:
+    """Scores 1 (positive), 2 and 0, temperature 2, alpha 1: each column counts twice, the copy of the positive not."""
+    query = torch.tensor([[1.0]])
+    loss = sampled_softmax(query, torch.tensor([[1.0]]), torch.tensor([[2.0], [0.0], [9.0]]), ledger(), temperature=2.0)
+    assert float(loss) == pytest.approx(math.log(math.exp(0.5) + 2 * math.e + 2 * 1) - 0.5, rel=1e-6)
+
+
+def test_temperature_comes_before_the_correction() -> None:
+    """At temperature 0.1 the correction weighs ln 2 as at any other, not ten times that."""
+    columns = torch.tensor([[0.0], [0.0], [0.0]])
+    losses = [
+        sampled_softmax(torch.zeros(1, 1), torch.zeros(1, 1), columns, ledger(), temperature=t) for t in (0.1, 1.0)
+    ]
+    assert [float(loss) for loss in losses] == pytest.approx([math.log(1 + 4)] * 2)
+
+
+def test_raising_an_items_count_lowers_its_logit() -> None:
+    """The sign of the correction: expected more often, it counts less."""
+    columns = torch.zeros(3, 1)
+    rare, often = (
+        account(torch.tensor([0]), torch.tensor([1, 2, 3]), KINDS, [Uniform(n, 3)], "uncorrected") for n in (100, 10)
+    )
+    zero = torch.zeros(1, 1)
+    assert sampled_softmax(zero, zero, columns, often) < sampled_softmax(zero, zero, columns, rare)
+
+
+def test_alpha_zero_leaves_the_counts_out() -> None:
+    """Then the columns count once each."""
+    zero = torch.zeros(1, 1)
+    assert float(sampled_softmax(zero, zero, torch.zeros(3, 1), ledger(), alpha=0.0)) == pytest.approx(math.log(3))
+
+
+def test_the_temperature_can_be_learned() -> None:
+    """Its gradient is that of the loss; it cannot become negative."""
+    module = SampledSoftmax(0.5, learn_temperature=True)
+    query, columns = torch.ones(1, 1), torch.tensor([[2.0], [0.0], [9.0]])
+    module(query, torch.ones(1, 1), columns, ledger()).backward()
+    step = 1e-3
+    by_difference = (
+        sampled_softmax(query, query, columns, ledger(), temperature=0.5 * math.exp(step))
+        - sampled_softmax(query, query, columns, ledger(), temperature=0.5 * math.exp(-step))
+    ) / (2 * step)
+    assert module.log_temperature.grad is not None
+    assert float(module.log_temperature.grad) == pytest.approx(float(by_difference), rel=1e-3)
+
+
+def test_half_precision_inputs_are_computed_in_float32() -> None:
+    """Under autocast too."""
+    columns = torch.tensor([[2.0], [0.0], [9.0]])
+    wanted = float(sampled_softmax(torch.ones(1, 1), torch.ones(1, 1), columns, ledger(), temperature=2.0))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        got = sampled_softmax(
+            torch.ones(1, 1, dtype=torch.bfloat16), torch.ones(1, 1), columns.half(), ledger(), temperature=2.0
+        )
+    assert got.dtype == torch.float32
+    assert float(got) == pytest.approx(wanted, rel=1e-6)
+
+
+def test_columns_may_be_a_strided_view() -> None:
+    """Non-contiguous inputs give what contiguous ones give."""
+    wide = torch.randn(3, 8, generator=torch.Generator().manual_seed(1))
+    query = torch.randn(1, 8, generator=torch.Generator().manual_seed(2))
+    strided = sampled_softmax(query[:, ::2], query[:, ::2], wide[:, ::2], ledger())
+    assert float(strided) == pytest.approx(
+        float(sampled_softmax(query[:, ::2].clone(), query[:, ::2].clone(), wide[:, ::2].clone(), ledger()))
+    )
+
+
+def test_what_cannot_be_a_batch_is_refused() -> None:
+    """The message gives the shape received and the one expected."""
+    one = torch.ones(1, 2)
+    with pytest.raises(DataError, match=r"columns has shape \(2, 2\), expected \(3, 2\)"):
+        sampled_softmax(one, one, torch.ones(2, 2), ledger())
+    with pytest.raises(DataError, match=r"positive has shape \(2, 2\), expected \(1, 2\)"):
+        sampled_softmax(one, torch.ones(2, 2), torch.ones(3, 2), ledger())
+    with pytest.raises(DataError, match="not all 0"):
+        sampled_softmax(one, one, torch.ones(3, 2), ledger(), weight=torch.zeros(1))
+    for temperature in (0.0, -1.0, math.nan):
+        with pytest.raises(SettingsError, match="allowed: above 0"):
+            sampled_softmax(one, one, torch.ones(3, 2), ledger(), temperature=temperature)
+
+
+def test_double_backward_is_refused() -> None:
+    """Gradients are made once, on the way forward."""
+    query = torch.ones(1, 1, requires_grad=True)
+    loss = sampled_softmax(query, torch.ones(1, 1), torch.zeros(3, 1), ledger())
+    (gradient,) = torch.autograd.grad(loss, query, create_graph=True)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        gradient.sum().backward()

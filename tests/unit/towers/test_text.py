@@ -1,0 +1,46 @@
+"""Hashed words and n-grams against a plain loop."""
+
+import re
+import zlib
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hatchway.towers.text import hashed_grams
+
+
+def plain(text: str, buckets: int) -> list[int]:
+    """Cut one text the slow way."""
+    grams: list[str] = []
+    for run in re.findall(r"[^\W_]+", text.lower()):
+        word = f"<{run}>"
+        grams.append(word)
+        for size in (3, 4):
+            if len(word) > size:
+                grams += [word[start : start + size] for start in range(min(len(word) - size + 1, 24))]
+    return sorted(zlib.crc32(gram.encode()) % buckets for gram in grams)
+
+
+@pytest.mark.parametrize("text", ["", "Teak 3-seater sofa", "a", "ab", "żółć Übergröße", "x" * 100, "🛋️ sofa", "!!!"])
+def test_the_same_as_cut_by_hand(text: str) -> None:
+    """Every text gives the n-grams of its words, and no others."""
+    grams, offsets = hashed_grams(pl.Series([text, None, text]), 1 << 20)
+    assert offsets.tolist() == [0, len(grams) // 2, len(grams) // 2, len(grams)]
+    assert sorted(grams[: len(grams) // 2].tolist()) == plain(text, 1 << 20)
+    assert sorted(grams[len(grams) // 2 :].tolist()) == plain(text, 1 << 20)
+
+
+@given(st.lists(st.text(alphabet="abcXYZ 019-é", max_size=40), max_size=8))
+def test_any_texts(texts: list[str]) -> None:
+    """Texts do not run into each other."""
+    grams, offsets = hashed_grams(pl.Series(texts, dtype=pl.String), 997)
+    pieces = [sorted(grams[offsets[i] : offsets[i + 1]].tolist()) for i in range(len(texts))]
+    assert pieces == [plain(text, 997) for text in texts]
+
+
+def test_buckets_are_the_same_everywhere() -> None:
+    """Bucket numbers are part of a trained model: these were computed once, by CRC-32's definition."""
+    grams, _ = hashed_grams(pl.Series(["ab"]), 1 << 32)
+    assert sorted(grams.tolist()) == sorted([zlib.crc32(b"<ab>"), zlib.crc32(b"<ab"), zlib.crc32(b"ab>")])

@@ -1,0 +1,146 @@
+"""The two towers: what moves a vector and what does not."""
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+
+from hatchway.data.catalogue import Catalogue
+from hatchway.data.contexts import Contexts
+from hatchway.errors import DataError, SettingsError, UnknownIdError
+from hatchway.towers.build import build_model
+from hatchway.towers.context import ContextTower
+from hatchway.towers.features import read_features
+from hatchway.towers.settings import ContextSettings, ItemSettings, ModelSettings
+
+CATALOGUE = Catalogue(
+    frame=pl.DataFrame(
+        {"item": range(6), "category": ["a", "a", "b", "b", "c", "c"], "title": [f"thing {i}" for i in range(6)]}
+    )
+)
+WITH_COLUMNS = ModelSettings(
+    dimension=4, text_buckets=50, item=ItemSettings(categories=("category",), texts=("title",))
+)
+HISTORY = ModelSettings(dimension=4, text_buckets=50, context=ContextSettings(history=2))
+
+
+def contexts(query_items: list[int], histories: list[list[int]], texts: list[str] | None = None) -> Contexts:
+    """Make contexts of unknown buyers."""
+    return Contexts(
+        buyers=np.full(len(query_items), -1, np.int32),
+        query_items=np.array(query_items, np.int32),
+        history=np.array([item for history in histories for item in history], np.int32),
+        history_offsets=np.cumsum([0, *map(len, histories)]).astype(np.int64),
+        texts=None if texts is None else np.array(texts, dtype=object),
+    )
+
+
+def test_the_same_seed_builds_the_same_model_and_leaves_the_global_stream_alone() -> None:
+    """Weights are a function of the seed; the caller's own random numbers are not disturbed."""
+    torch.manual_seed(5)
+    wanted = torch.rand(1)
+    torch.manual_seed(5)
+    models = [build_model(CATALOGUE, 3, WITH_COLUMNS, seed) for seed in (1, 1, 2)]
+    assert torch.equal(torch.rand(1), wanted)
+    first, again, other = (torch.cat([p.detach().flatten() for p in m.parameters()]) for m in models)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_vectors_have_length_one_when_normalised_and_their_own_otherwise() -> None:
+    """The served score is the trained one: normalisation is the tower's."""
+    model = build_model(CATALOGUE, 3, WITH_COLUMNS, 1)
+    assert model.item(torch.arange(6)).norm(dim=1).tolist() == pytest.approx([1.0] * 6)
+    assert model.query(contexts([0, 3], [[1], []])).norm(dim=1).tolist() == pytest.approx([1.0] * 2)
+    raw = build_model(CATALOGUE, 3, WITH_COLUMNS.model_copy(update={"normalise": False}), 1)
+    assert not torch.allclose(raw.item(torch.arange(6)).norm(dim=1), torch.ones(6))
+
+
+def test_only_the_last_engagements_count_and_their_order_matters() -> None:
+    """Of three earlier items with L = 2 the first is not read; the two others weigh by place once that is learned."""
+    model = build_model(CATALOGUE, 3, HISTORY, 1)
+    one, other = model.query(contexts([-1, -1], [[5, 1, 2], [4, 1, 2]]))
+    assert torch.equal(one, other)
+    assert isinstance(model.query_tower, ContextTower)
+    with torch.no_grad():
+        model.query_tower.place_weights.copy_(torch.tensor([1.0, 0.0]))
+    one, other = model.query(contexts([-1, -1], [[1, 2], [2, 1]]))
+    assert not torch.allclose(one, other)
+
+
+def test_pooled_history_by_hand() -> None:
+    """Place weights e and 1 over two places: (e·last + 1·before) / (e + 1); a single engagement has weight 1."""
+    model = build_model(CATALOGUE, 3, HISTORY, 1)
+    tower = model.query_tower
+    assert isinstance(tower, ContextTower)
+    with torch.no_grad():
+        tower.place_weights.copy_(torch.tensor([1.0, 0.0]))
+    table = tower.by_history
+    assert table is not None
+    pooled = tower._pooled(table, contexts([-1] * 3, [[1, 2], [4], []]), torch.device("cpu"))
+    weight = table.weight
+    e = float(np.e)
+    torch.testing.assert_close(pooled[0], (e * weight[2] + weight[1]) / (e + 1))
+    torch.testing.assert_close(pooled[1], weight[4])
+    assert float(pooled[2].detach().abs().max()) == 0
+
+
+def test_query_text_moves_the_query() -> None:
+    """Two texts give two vectors, and the empty text that of no text."""
+    model = build_model(CATALOGUE, 3, HISTORY, 1)
+    red, blue, none = model.query(contexts([0] * 3, [[]] * 3, ["red sofa", "blue lamp", ""]))
+    without = model.query(contexts([0], [[]]))[0]
+    assert not torch.allclose(red, blue)
+    torch.testing.assert_close(none, without)
+
+
+def test_a_new_item_is_placed_by_its_columns() -> None:
+    """The vector of columns alone is that of a known item whose own vector is hidden."""
+    model = build_model(CATALOGUE, 3, WITH_COLUMNS, 1)
+    reading = model.item_tower.reading
+    new = model.new_items(read_features(CATALOGUE.frame[2:3].with_columns(item=pl.lit(99)), reading))
+    hidden = model.item(torch.tensor([2]), torch.tensor([True]))
+    torch.testing.assert_close(new, hidden)
+    assert not torch.allclose(new, model.item(torch.tensor([2])))
+
+
+def test_ids_alone_cannot_place_a_new_item() -> None:
+    """The message says what to train with."""
+    model = build_model(CATALOGUE, 3, HISTORY, 1)
+    with pytest.raises(DataError, match="train with item columns"):
+        model.new_items(read_features(CATALOGUE.frame, model.item_tower.reading))
+
+
+def test_factorisation_has_no_vector_for_unknown_buyers() -> None:
+    """It says so instead of answering with somebody else's vector."""
+    model = build_model(CATALOGUE, 3, ModelSettings(kind="factorisation", dimension=4), 1)
+    assert not model.anonymous
+    with pytest.raises(UnknownIdError, match="known buyers only"):
+        model.query(contexts([0], [[]]))
+
+
+def test_gradients_touch_looked_up_rows_only() -> None:
+    """A step's cost must not grow with the catalogue."""
+    model = build_model(CATALOGUE, 3, HISTORY, 1)
+    model.item(torch.tensor([4, 1])).sum().backward()
+    assert model.item_tower.own is not None
+    gradient = model.item_tower.own.weight.grad
+    assert gradient is not None
+    assert gradient.is_sparse
+    assert sorted(gradient.coalesce().indices()[0].tolist()) == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"item": {"id": False}}, "needs at least one of categories"),
+        ({"item": {"categories": ["x"], "texts": ["x"]}}, "'x' is named twice"),
+        ({"context": {"query_item": False, "history": 0, "text": False}}, "at least one of query_item"),
+        ({"item": {"categoreis": []}}, "did you mean 'categories'"),
+        ({"dimension": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_settings_that_make_no_model_are_refused(table: dict[str, object], message: str) -> None:
+    """Each with what is wrong and what is allowed."""
+    with pytest.raises(SettingsError, match=message):
+        ModelSettings.parse(table)
