@@ -1,0 +1,176 @@
+"""``hatchway train`` from the outside: killed with signal 9 and resumed, refused where it must be, its outputs used."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hatchway.data.store import write_store
+from hatchway.randomness import stream
+
+RECIPE = """
+seed = 4
+[model]
+dimension = 16
+text_buckets = 256
+[model.item]
+categories = ["category"]
+[negatives]
+uniform = 50
+[training]
+epochs = 12
+batch = 64
+checkpoint_steps = 10
+validate_epochs = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder with a store of string ids and a recipe."""
+    folder = tmp_path_factory.mktemp("train")
+    rng = stream(1, "journey")
+    buyers = np.repeat(np.arange(300), 8)
+    items = (rng.integers(0, 50, len(buyers)) + 50 * (buyers % 2)).astype(str)
+    events = pl.DataFrame(
+        {
+            "buyer": [f"b{b}" for b in buyers],
+            "item": [f"i-{i}" for i in items],
+            "event": ["message"] * len(buyers),
+            "time": 1_760_000_000 + np.arange(len(buyers)) * 600,
+        }
+    )
+    catalogue = pl.DataFrame(
+        {"item": [f"i-{i}" for i in range(100)], "category": ["wood"] * 50 + ["metal"] * 50, "title": ["thing"] * 100}
+    )
+    write_store(folder / "store", events.lazy(), catalogue)
+    (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    return folder
+
+
+def command(*arguments: object) -> list[str]:
+    """Spell the program as a process of its own."""
+    return [sys.executable, "-m", "hatchway.cli.main", *map(str, arguments)]
+
+
+def test_killed_with_signal_9_and_resumed_gives_the_same_bytes(place: Path) -> None:
+    """Kill the process after its third checkpoint; the resumed run's weights are those of one that was never killed."""
+    train = ("train", place / "store", "--recipe", place / "recipe.toml", "--quiet")
+    subprocess.run(command(*train, "--out", place / "whole"), check=True)
+    killed = subprocess.Popen(command(*train, "--out", place / "killed"))
+    wait_for(lambda: len(list((place / "killed" / "checkpoints").glob("step-*/state.json"))) >= 2, killed)
+    os.kill(killed.pid, signal.SIGKILL)
+    assert killed.wait() == -signal.SIGKILL
+    assert not (place / "killed" / "model").exists(), "a killed run leaves no half-written model"
+    refused = subprocess.run(command("evaluate", place / "killed"), capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "--resume" in refused.stderr
+    subprocess.run(command(*train, "--out", place / "killed", "--resume"), check=True)
+    for name in ("weights.safetensors", "model.json"):
+        assert (place / "killed/model" / name).read_bytes() == (place / "whole/model" / name).read_bytes(), name
+
+
+def wait_for(done: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
+    """Wait until something is there; fail when the process ends before."""
+    deadline = time.monotonic() + 120
+    while not done():
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def run(place: Path) -> Path:
+    """Train once."""
+    out = place / "run"
+    subprocess.run(
+        command("train", place / "store", "--recipe", place / "recipe.toml", "--out", out, "--quiet"), check=True
+    )
+    return out
+
+
+def test_the_run_learns_and_is_evaluated(run: Path, hatchway: Callable[..., Any]) -> None:
+    """Recall is far above popularity's, and the figures lie in the run folder as well."""
+    ended = hatchway("evaluate", run, "--json")
+    assert ended.code == 0
+    found = ended.json
+    assert (
+        found["metrics"]["recall@20"]["value"] > 1.5 * found["baselines"]["popularity"]["metrics"]["recall@20"]["value"]
+    )
+    assert json.loads((run / "evaluation.json").read_text()) == found
+
+
+def test_recommend_answers_with_external_ids_of_the_same_kind(run: Path, hatchway: Callable[..., Any]) -> None:
+    """Wood is like wood; the item itself is not in its own row."""
+    assert hatchway("index", run, "--quiet").code == 0
+    ended = hatchway("recommend", run, "--item", "i-3", "--k", "10", "--json")
+    assert ended.code == 0
+    rows = [entry["item"] for entry in ended.json["results"]]
+    assert len(rows) == 10
+    assert "i-3" not in rows
+    assert sum(int(item.removeprefix("i-")) < 50 for item in rows) >= 9
+
+
+def test_a_finished_run_is_not_overwritten(place: Path, run: Path, hatchway: Callable[..., Any]) -> None:
+    """Without --resume it is refused; with it the run is left as it is; with other settings it is refused."""
+    before = (run / "model" / "weights.safetensors").read_bytes()
+    recipe = ("--recipe", place / "recipe.toml")
+    again = hatchway("train", place / "store", *recipe, "--out", run)
+    assert (again.code, "holds a run already" in again.err) == (2, True)
+    assert hatchway("train", place / "store", *recipe, "--out", run, "--resume").code == 0
+    other = hatchway("train", place / "store", *recipe, "--set", "seed=5", "--out", run, "--resume")
+    assert (other.code, "another settings" in other.err) == (2, True)
+    assert (run / "model" / "weights.safetensors").read_bytes() == before
+
+
+def test_the_written_settings_repeat_the_run(place: Path, run: Path, hatchway: Callable[..., Any]) -> None:
+    """``settings.toml`` is a complete recipe: training by it gives the same weights."""
+    out = place / "again"
+    assert hatchway("train", place / "store", "--recipe", run / "settings.toml", "--out", out, "--quiet").code == 0
+    assert (out / "model/weights.safetensors").read_bytes() == (run / "model/weights.safetensors").read_bytes()
+
+
+def test_a_store_that_changed_since_is_refused(
+    place: Path, run: Path, tmp_path: Path, hatchway: Callable[..., Any]
+) -> None:
+    """Item rows would mean other items."""
+    shutil.copytree(run, tmp_path / "run")
+    write_store(
+        tmp_path / "other",
+        pl.DataFrame({"buyer": ["a"], "item": ["b"], "event": ["save"], "time": [1_760_000_000]}).lazy(),
+        None,
+    )
+    record = json.loads((tmp_path / "run/run.json").read_text())
+    (tmp_path / "run/run.json").write_text(json.dumps({**record, "store": "../other"}))
+    ended = hatchway("evaluate", tmp_path / "run")
+    assert (ended.code, "has changed since" in ended.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("training.epoch=3", "did you mean 'epochs'"),
+        ("negatives.uniform=-5", "greater than or equal to 0"),
+        ("negatives.positive=maybe", "'uncorrected', 'count' or 'yi'"),
+        ("training.temperature=0", "greater than 0"),
+        ("split.protocol=given", "split"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_is_written(
+    place: Path, tmp_path: Path, assignment: str, message: str, hatchway: Callable[..., Any]
+) -> None:
+    """Exit 2, the remedy on stderr, and no run folder."""
+    ended = hatchway("train", place / "store", "--out", tmp_path / "out", "--set", assignment)
+    assert ended.code == 2
+    assert message in ended.err
+    assert not (tmp_path / "out").exists()
