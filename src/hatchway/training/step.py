@@ -46,9 +46,9 @@ class Negatives:
 
     def ledger(self, batch: Batch, step: int) -> Ledger:
         """Draw and account for the negatives of one step; the draws are a function of the seed and the step."""
-        drawn = draw_ledger(
-            batch.positives, self.sources, torch_stream(self.seed, "negatives", step), self.settings.positive
-        )
+        # Without a correction there is nothing to switch: copies of the positive are masked, as they always should be.
+        correction = self.settings.positive if self.settings.alpha else "uncorrected"
+        drawn = draw_ledger(batch.positives, self.sources, torch_stream(self.seed, "negatives", step), correction)
         if not len(batch.known_items):
             return drawn
         return with_masked(drawn, engaged_columns(drawn, batch.known_items, batch.known_offsets, len(self.counts)))

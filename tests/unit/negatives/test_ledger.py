@@ -9,12 +9,12 @@ from hatchway.errors import DataError, SettingsError
 from hatchway.frequency.exact import ExactCounts
 from hatchway.negatives.in_batch import InBatch
 from hatchway.negatives.ledger import Masked, account, draw_ledger, matching_columns, with_masked
-from hatchway.negatives.sources import Reason, Source
+from hatchway.negatives.sources import Reason, SharedSource, Source
 from hatchway.negatives.uniform import Uniform
 from hatchway.randomness import torch_stream
 
 COUNTS = torch.tensor([3, 2, 1, 0])
-SOURCES = [InBatch(ExactCounts(COUNTS)), Uniform(4, 2)]
+SOURCES: list[SharedSource] = [InBatch(ExactCounts(COUNTS)), Uniform(4, 2)]
 POSITIVES = torch.tensor([0, 0, 1])
 ITEMS = torch.tensor([0, 0, 1, 3, 0])
 KINDS = torch.tensor([1, 1, 1, 2, 2], dtype=torch.int8)
