@@ -65,6 +65,7 @@ def _listening(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(2048)  # whoever reads the address may ask at once; the answer comes when the server runs
     except OSError as error:
         listening.close()
         raise UsageError(

@@ -75,7 +75,7 @@ class Identifiers:
         try:
             kinds_fit = isinstance(identifier, (str, int)) and not isinstance(identifier, bool)
             row = int(self.rows(pl.Series([identifier]))[0]) if kinds_fit else -1
-        except (DataError, OverflowError, UnicodeEncodeError):  # an integer beyond 64 bits, text that is no Unicode: nobody's id
+        except (DataError, OverflowError, UnicodeEncodeError):  # beyond 64 bits, or no Unicode: nobody's id
             row = -1
         if row < 0:
             raise UnknownIdError(f"{self.noun} {identifier!r} is not among the {self._known()}")

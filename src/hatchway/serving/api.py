@@ -1,6 +1,6 @@
 """The HTTP API: rows of recommendations as JSON, by the user's own ids."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import pydantic
 from fastapi import APIRouter, Path, Query
@@ -84,7 +84,8 @@ class Problem(pydantic.BaseModel):
 
 def api_routes(recommender: Recommender) -> APIRouter:
     """Return the routes of the API."""
-    router = APIRouter(tags=["recommendations"], responses={404: {"model": Problem, "description": "Unknown item"}})
+    router = APIRouter(tags=["recommendations"])
+    unknown: dict[int | str, dict[str, Any]] = {404: {"model": Problem, "description": "Unknown item"}}
     catalogue = recommender.catalogue
     titles = catalogue.frame["title"] if catalogue.has("title") else None
 
@@ -97,7 +98,7 @@ def api_routes(recommender: Recommender) -> APIRouter:
             for item, score, title in zip(ids, row.scores.tolist(), named, strict=True)
         ]
 
-    @router.get("/similar/{item:path}", summary="More like this")
+    @router.get("/similar/{item:path}", summary="More like this", responses=unknown)
     def similar(
         item: Annotated[str, Path(description="The id of the item whose page is being looked at.")],
         k: Annotated[int, Query(ge=1, le=K_LIMIT, description="How many items to recommend.")] = 10,
@@ -106,7 +107,7 @@ def api_routes(recommender: Recommender) -> APIRouter:
         row = catalogue.row(item)
         return SimilarItems(item=catalogue.ids[row], results=results(recommender.similar(row, k)))
 
-    @router.post("/recommend", summary="For a buyer, from recent items")
+    @router.post("/recommend", summary="For a buyer, from recent items", responses=unknown)
     def recommend(recent: RecentItems) -> RecommendedItems:
         """Return the row for a buyer nobody knows; the recent items are not in it."""
         rows = {item: row for item in recent.items if (row := recommender.find(item)) is not None}
@@ -119,7 +120,7 @@ def api_routes(recommender: Recommender) -> APIRouter:
         known = [rows[item] for item in recent.items if item in rows]
         return RecommendedItems(results=results(recommender.recommend(known, recent.k)), skipped=unknown)
 
-    @router.get("/health", summary="What is being served", responses={404: {}})
+    @router.get("/health", summary="What is being served")
     def health() -> Health:
         """Say that the server answers, from which bundle, and how good its index is."""
         manifest = recommender.bundle.manifest

@@ -1,11 +1,14 @@
 """A small shop whose every answer can be worked out by hand."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import numpy as np
 import polars as pl
 import pytest
+from fastapi import FastAPI
 
 from hatchway.data.catalogue import Catalogue
 from hatchway.index.build import IndexSettings
@@ -62,3 +65,25 @@ def photos(tmp_path: Path) -> Path:
     (folder / "notes.txt").write_text("no photo", encoding="utf-8")
     (tmp_path / "secret.jpg").write_bytes(b"\xff\xd8 secret")
     return folder
+
+
+class InProcess(httpx.BaseTransport):
+    """Hands requests to an application in this process; an error in it is what a server would answer."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Ask the application once."""
+
+        async def ask() -> httpx.Response:
+            answer = await self._transport.handle_async_request(request)
+            return httpx.Response(answer.status_code, headers=answer.headers, content=await answer.aread())
+
+        return asyncio.run(ask())
+
+
+@pytest.fixture
+def client_of() -> Callable[[FastAPI], httpx.Client]:
+    """Return a function that makes a client of an application."""
+    return lambda app: httpx.Client(transport=InProcess(app), base_url="http://shop")
