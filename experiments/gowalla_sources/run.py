@@ -23,12 +23,12 @@ from hatchway.job import evaluate_run, train_run
 from hatchway.training.memory import keep_freed_memory
 
 HERE = Path(__file__).parent
-SOURCES = {
+SOURCES: dict[str, dict[str, object]] = {
     "in-batch": {"in_batch": True, "uniform": 0},
     "uniform": {"in_batch": False, "uniform": 5096},
     "mixed": {"in_batch": True, "uniform": 1000},
 }
-CORRECTIONS = {
+CORRECTIONS: dict[str, dict[str, object]] = {
     "alpha 0": {"alpha": 0.0},
     "uncorrected": {"alpha": 1.0, "positive": "uncorrected"},
     "count": {"alpha": 1.0, "positive": "count"},
