@@ -118,10 +118,9 @@ def results(evaluation: "Evaluation") -> str:
 
 
 def _with_interval(figure: "Figure") -> str:
-    """Write a figure and its interval; one that has no width (a random order is exact) is left out."""
-    if figure.low is None or figure.high is None or figure.high - figure.low < 1e-6:
-        return f"{figure.value:.4f}"
-    return f"{figure.value:.4f} [{figure.low:.4f}, {figure.high:.4f}]"
+    """Write a figure and its interval, unless that has no width to speak of: a random order is exact."""
+    ends = [] if figure.low is None or figure.high is None else [f"{figure.low:.4f}", f"{figure.high:.4f}"]
+    return f"{figure.value:.4f}" + (f" [{', '.join(ends)}]" if len(set(ends)) == 2 else "")
 
 
 def _clear(out: Path) -> None:

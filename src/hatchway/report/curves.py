@@ -98,7 +98,7 @@ def draw_curves(curves: list[Curve], chosen_step: int | None) -> str:
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
     for told, page in _PAGE.items():
         svg = svg.replace(told, page)
     # The page decides the size and the typeface.

@@ -13,6 +13,7 @@ from hatchway.simulation import vocabulary
 from hatchway.simulation.listings import Listings
 
 _CHUNK = 1 << 20
+_CHAIR = [category.name for category in vocabulary.CATEGORIES].index("chair")
 
 
 def titles(listings: Listings, seed: int) -> pl.Series:
@@ -47,12 +48,14 @@ def _chunk(
     styles = np.array(vocabulary.STYLE_WORDS, dtype=object)
     wood = np.array(vocabulary.WOODS, dtype=object)[models.wood[model]]
     fabric = np.array(vocabulary.FABRICS, dtype=object)[models.fabric[model]]
+    noun = nouns[category, np.maximum(spelling[0] - 1, 0)]
+    several = (category == _CHAIR) & (size > 0)
     words = pl.DataFrame(
         {
             "form": form,
             "size": pl.Series(sizes[category, size], dtype=pl.String),
             # Half the sellers use the plain noun, the others one of its synonyms.
-            "noun": pl.Series(nouns[category, np.maximum(spelling[0] - 1, 0)], dtype=pl.String),
+            "noun": pl.Series(np.where(several, noun + "s", noun), dtype=pl.String),
             "style": pl.Series(styles[models.style[model], spelling[1]], dtype=pl.String),
             "wood": pl.Series(wood, dtype=pl.String),
             "colour": pl.Series(np.where(upholstered, fabric, wood), dtype=pl.String),

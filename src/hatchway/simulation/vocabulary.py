@@ -32,8 +32,10 @@ class Category:
 CATEGORIES = (
     Category("sofa", 16, 420, True, ("sofa", "couch", "settee"), ("2-seater", "3-seater", "corner"), 205),
     Category("armchair", 11, 180, True, ("armchair", "easy chair", "lounge chair"), ("small", "classic", "wide"), 82),
-    Category("chair", 11, 65, False, ("chair", "dining chair", "side chair"), ("single", "pair of", "set of 4"), 46),
-    Category("dining table", 9, 320, False, ("dining table", "kitchen table", "table"), ("2-4", "4-6", "6-8"), 165),
+    Category("chair", 11, 65, False, ("chair", "dining chair", "side chair"), ("single", "two", "four"), 46),
+    Category(
+        "dining table", 9, 320, False, ("dining table", "kitchen table", "table"), ("4-seat", "6-seat", "8-seat"), 165
+    ),
     Category(
         "coffee table", 9, 110, False, ("coffee table", "side table", "low table"), ("small", "medium", "large"), 95
     ),

@@ -44,7 +44,7 @@ def indifferent(market: Market, need: str) -> Buyers:
     buyers = market.world.buyers
     names = ("style_first", "style_last", "look_first", "look_last", "fabric", "wood", "budget")
     nothing = {name: np.zeros_like(getattr(buyers, name)) for name in names}
-    return replace(buyers, **nothing, need=np.full_like(buyers.need, KINDS.index(need)))  # type: ignore[arg-type]
+    return replace(buyers, **nothing, need=np.full_like(buyers.need, KINDS.index(need)))
 
 
 @pytest.mark.parametrize(

@@ -135,14 +135,14 @@ def _pillows(canvas: Canvas, look: Look, inner: float, seat: float) -> None:
 
 
 def chair_extent(look: Look) -> Extent:
-    """Return width and height of a chair, a pair or a set in centimetres."""
-    return (46.0, 108.0, 178.0)[look.size], 84 + 10 * look.proportions[1]
+    """Return width and height of one chair, two or four in centimetres."""
+    return (46.0, 108.0, 226.0)[look.size], 84 + 10 * look.proportions[1]
 
 
 def chair(canvas: Canvas, look: Look) -> None:
-    """Draw a chair, a pair of chairs, or three of a set."""
+    """Draw one chair, two or four."""
     width, height = chair_extent(look)
-    count = look.size + 1
+    count = (1, 2, 4)[look.size]
     for number in range(count):
         x = (number - (count - 1) / 2) * (width - 46) / max(count - 1, 1)
         _chair(canvas, look, x, height)
