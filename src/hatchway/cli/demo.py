@@ -55,9 +55,9 @@ def run(
 ) -> None:
     """Run the whole job on a simulated market.
 
-    Simulates, trains, evaluates, builds the index and writes the report, in about a minute. Ends with the figures of
-    the model beside those of popularity and of a random order, the path of the HTML report, and the command that serves
-    the result.
+    Simulates, trains, evaluates, builds the index and writes the report, in one to two minutes. Ends with the figures
+    of the model beside those of popularity and of a random order, the path of the HTML report, and the command that
+    serves the result.
     """
     begin(quiet)
     from hatchway.config import RunSettings
