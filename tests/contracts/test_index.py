@@ -1,6 +1,7 @@
 """Every index, through one suite: the same questions, the same right answers."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import faiss
@@ -144,6 +145,16 @@ def test_more_queries_than_a_block(build: Build) -> None:
     whole = index.search(queries, 7)
     for row in (0, 255, 256, 257, 511, 512, 600):
         np.testing.assert_array_equal(whole.rows[row], _ranking(vectors, queries[row])[0][:7])
+
+
+def test_many_threads_at_once(build: Build) -> None:
+    """A server asks from many threads; each gets the answer to its own question."""
+    vectors, queries = _draw(29, 400, 6), _draw(30, 64, 6)
+    index = build(vectors, None)
+    alone = [index.search(query[None], 1 + place % 9).rows.tolist() for place, query in enumerate(queries)]
+    with ThreadPoolExecutor(8) as threads:
+        together = threads.map(lambda place: index.search(queries[place : place + 1], 1 + place % 9), range(64))
+        assert [found.rows.tolist() for found in together] == alone
 
 
 def test_any_memory_layout_and_number_type(build: Build) -> None:
