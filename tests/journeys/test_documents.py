@@ -73,7 +73,9 @@ def test_versions_agree() -> None:
     assert hatchway.__version__ == PROJECT["version"] == version("hatchway")
 
 
-@pytest.mark.parametrize("path", sorted(REPOSITORY.glob("*.md")) + sorted(REPOSITORY.glob("docs/**/*.md")), ids=str)
+@pytest.mark.parametrize(
+    "path", sorted(REPOSITORY.glob("*.md")) + sorted(REPOSITORY.glob("docs/**/*.md")), ids=lambda path: path.name
+)
 def test_links_and_commands_exist(path: Path) -> None:
     """A relative link leads to a file, ``make X`` to a target, ``hatchway X`` to a command."""
     text = path.read_text("utf-8")
@@ -85,3 +87,12 @@ def test_links_and_commands_exist(path: Path) -> None:
     commands = {command.name for command in app.registered_commands}
     for command in re.findall(r"(?:`|^|bin/)hatchway ([a-z]+)", text, re.MULTILINE):
         assert command in commands, f"hatchway {command}"
+
+
+def test_documents_that_are_named_exist() -> None:
+    """Wherever the package, a recipe or a document says ``docs/NAME.md``, there is such a document."""
+    places = [REPOSITORY / name for name in ("src", "docs", "recipes", "experiments", "benchmarks")]
+    files = [path for place in places for path in place.rglob("*") if path.suffix in {".py", ".md", ".toml"}]
+    named = {name for path in files for name in re.findall(r"docs/[\w/-]+\.md", path.read_text("utf-8"))}
+    assert named
+    assert not sorted(name for name in named if not (REPOSITORY / name).exists())

@@ -7,6 +7,7 @@ activating the environment) is checked for being there, and a server is started,
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+
+from hatchway.randomness import stream
 
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text("utf-8")
@@ -31,25 +34,38 @@ def commands(text: str = README) -> list[str]:
     return [" ".join(words) for line in lines if (words := shlex.split(line, comments=True, posix=False))]
 
 
-def write_log(path: Path) -> None:
-    """Write a log of 120 buyers and 60 listings, as a shop would export it: each buyer has one taste of three."""
+def write_tables(folder: Path) -> None:
+    """Write what a shop would export: ``shop.csv``, who did what with which listing and when, and ``listings.csv``.
+
+    200 buyers with one taste of three each; nine in ten of their clicks follow it, and every third click is a save or a
+    message about what was looked at just before.
+    """
+    draw = stream(1, "a shop of one's own")
+    kinds = ("Sofa", "Lamp", "Bicycle")
+    listings = ["id,title,category,price"]
+    listings += [
+        f"L{number},{kinds[number % 3]} no. {number},{kinds[number % 3]},{20 + number}" for number in range(90)
+    ]
     rows = ["user_id,listing,action,at"]
-    for step in range(12):
-        for buyer in range(120):
-            listing = buyer % 3 * 20 + (buyer * 7 + step * 11) % 20
-            action = ("view", "view", "save", "message")[(buyer + step) % 4]
-            minute = step * 120 + buyer
-            rows.append(
-                f"u{buyer},L{listing},{action},2026-03-{1 + step:02d}T{minute // 60 % 24:02d}:{minute % 60:02d}:00"
-            )
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    for step in range(24):
+        for buyer in range(200):
+            taste = buyer % 3 if draw.random() < 0.9 else int(draw.integers(3))
+            listing = f"L{taste + 3 * int(30 * draw.random() ** 2)}"
+            hour, second = divmod(step * 3000 + buyer * 3, 3600)
+            day, hour = divmod(hour, 4)
+            when = f"2026-03-{1 + day:02d}T{8 + hour:02d}:{second // 60:02d}:{second % 60:02d}"
+            rows.append(f"u{buyer},{listing},view,{when}")
+            if draw.random() < 1 / 3:
+                rows.append(f"u{buyer},{listing},{draw.choice(['save', 'message'])},{when}")
+    (folder / "shop.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "listings.csv").write_text("\n".join(listings) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the log that the README's user has."""
+    """Return a folder with the tables that the README's user has."""
     folder = tmp_path_factory.mktemp("readme")
-    write_log(folder / "shop.csv")
+    write_tables(folder)
     return folder
 
 
@@ -59,18 +75,20 @@ def environment() -> dict[str, str]:
 
 
 def answers(command: str, folder: Path) -> bool:
-    """Start a server, ask it whether it is well until it says so, and stop it."""
-    port = re.search(r"--port (\d+)", command)
-    url = f"http://127.0.0.1:{port[1] if port else 8000}/health"
-    with subprocess.Popen(shlex.split(command), cwd=folder, env=environment(), stderr=subprocess.PIPE) as server:
+    """Start a server on a free port, ask it whether it is well until it says so (for two minutes), and stop it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [*shlex.split(command), "--port", str(port)]
+    latest = time.monotonic() + 120
+    with subprocess.Popen(words, cwd=folder, env=environment(), stderr=subprocess.DEVNULL) as server:
         try:
-            for _ in range(300):
-                assert server.poll() is None, server.stderr.read().decode() if server.stderr else ""
+            while server.poll() is None and time.monotonic() < latest:
                 try:
-                    with urllib.request.urlopen(url, timeout=2) as reply:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as reply:
                         return bool(reply.status == 200)
                 except (urllib.error.URLError, TimeoutError):
-                    time.sleep(0.1)
+                    time.sleep(0.2)
         finally:
             server.terminate()
     return False
@@ -91,7 +109,19 @@ def test_every_shell_command_runs(folder: Path) -> None:
             )
             assert ended.returncode == 0, f"{command}\n{ended.stdout}\n{ended.stderr}"
             ran += 1
-    assert ran >= 2
+    assert ran >= 8
+
+
+def test_the_python_runs(folder: Path) -> None:
+    """The first Python that the README shows runs as it stands, on the same tables, in at most fifteen lines."""
+    first = blocks("python")[0]
+    assert len([line for line in first.splitlines() if line.strip()]) <= 15
+    work = folder / "python"
+    work.mkdir()
+    write_tables(work)
+    ended = subprocess.run([sys.executable, "-c", first], cwd=work, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "L" in ended.stdout
 
 
 def test_the_blocks_are_found() -> None:
