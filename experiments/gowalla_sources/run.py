@@ -46,7 +46,14 @@ def settings_of(cell: str, epochs: int) -> RunSettings:
             "split": {"protocol": "given"},
             "model": {"kind": "factorisation", "dimension": 64},
             "negatives": SOURCES[source] | CORRECTIONS[correction],
-            "training": {"epochs": epochs, "batch": 4096, "temperature": 0.1, "table_rate": 0.3, "select": "last"},
+            "training": {
+                "epochs": epochs,
+                "batch": 4096,
+                "temperature": 0.1,
+                "table_rate": 0.1,
+                "schedule": "constant",
+                "select": "last",
+            },
             "evaluation": {"k": [20], "resamples": 200},
         }
     )

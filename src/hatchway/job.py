@@ -10,6 +10,7 @@ from hatchway.artefacts.atomic import write_text
 from hatchway.artefacts.manifest import sha256_of
 from hatchway.config import RunSettings, write_recipe
 from hatchway.data.engagements import Part
+from hatchway.data.living import living_in_training
 from hatchway.data.log import build_log
 from hatchway.data.store import Store
 from hatchway.errors import DataError, SettingsError
@@ -71,7 +72,12 @@ def train_run(
     if settings.training.threads:
         torch.set_num_threads(settings.training.threads)
     reading = fit_reading(log.catalogue.frame, settings.model.item, settings.model.text_buckets)
-    model = build_model(log.catalogue, len(log.buyers), settings.model, settings.seed, reading)
+    living = living_in_training(log)
+    if living is not None:
+        note(
+            f"{int((~living).sum()):,} of {len(living):,} items were not on offer in the training part: never negatives"
+        )
+    model = build_model(log.catalogue, len(log.buyers), settings.model, settings.seed, reading, living)
 
     quick = settings.evaluation.model_copy(
         update={"resamples": 0, "slices": False, "baselines": (), "k": (settings.training.validate_k,)}

@@ -21,6 +21,7 @@ BATCH = 32
 SOURCES: dict[str, Callable[[], list[SharedSource]]] = {
     "in-batch": lambda: [InBatch(ExactCounts(COUNTS))],
     "uniform": lambda: [Uniform(len(COUNTS), 48)],
+    "uniform over the living": lambda: [Uniform(len(COUNTS), 48, living=torch.arange(len(COUNTS)) % 3 != 1)],
     "mixture": lambda: [InBatch(ExactCounts(COUNTS)), Uniform(len(COUNTS), 48)],
 }
 
@@ -99,3 +100,17 @@ def test_negative_draws_and_an_empty_catalogue_are_refused() -> None:
         Uniform(10, -1)
     with pytest.raises(SettingsError, match="at least one item"):
         Uniform(0, 5)
+
+
+def test_uniform_draws_reach_the_living_only() -> None:
+    """A listing that is not on offer is never drawn and has n = 0; the others share the draws."""
+    living = torch.tensor([True, False, True, True])
+    source = Uniform(4, 3_000, living)
+    drawn = source.draw(torch.zeros(1, dtype=torch.int64), torch_stream(1)).bincount(minlength=4)
+    assert drawn[1] == 0
+    assert source.expected_others(torch.arange(4), 8).tolist() == [1_000, 0, 1_000, 1_000]
+    assert stats.chisquare(drawn[living].numpy()).pvalue > 1e-4
+    with pytest.raises(SettingsError, match="one flag an item"):
+        Uniform(5, 1, living)
+    with pytest.raises(SettingsError, match="at least one item"):
+        Uniform(4, 1, torch.zeros(4, dtype=torch.bool))

@@ -52,7 +52,7 @@ def replacing_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; when the block ends well it becomes ``target``, otherwise nothing has changed.
 
     An existing ``target`` is moved aside for the moment between two renames and removed afterwards. A kill in that
-    moment leaves it whole under ``.NAME.old``, and :func:`settle` (which every reader of such folders calls) puts it back.
+    moment leaves it whole under ``.NAME.old``; :func:`settle`, which every reader of such folders calls, puts it back.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     settle(target)
@@ -77,7 +77,7 @@ def replacing_folder(target: Path) -> Iterator[Path]:
 
 
 def settle(target: Path) -> None:
-    """Finish what a killed :func:`replacing_folder` left: put the old folder back, or remove it if the new one is there."""
+    """Finish what a killed :func:`replacing_folder` left: put the old folder back, or remove it if the new is there."""
     old = target.with_name(f".{target.name}.old")
     if not old.exists():
         return

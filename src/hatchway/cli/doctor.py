@@ -48,7 +48,6 @@ _NEEDED = (
     ("tensorboard", "tensorboard"),
 )
 _OPTIONAL = (
-    ("numba", "numba", "the same results without it, slower; pip install 'hatchway[fast]'"),
     ("playwright", "playwright", "drives the browser tests only; pip install 'hatchway[dev]'"),
 )
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -13,7 +13,8 @@ def run(
     out: Annotated[Path, typer.Option(help="The run folder to write.")],
     recipe: Annotated[Path | None, typer.Option(help="Settings of the run, a TOML file; the defaults without.")] = None,
     assign: Annotated[
-        list[str] | None, typer.Option("--set", help="One setting over the recipe's, e.g. training.epochs=3. Repeatable.")
+        list[str] | None,
+        typer.Option("--set", help="One setting over the recipe's, e.g. training.epochs=3. Repeatable."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the run in OUT from its newest checkpoint, bit for bit.")

@@ -1,5 +1,7 @@
 """Builds a model for a catalogue, the same one from the same seed."""
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from hatchway.data.catalogue import Catalogue
@@ -12,7 +14,12 @@ from hatchway.towers.two_tower import BuyerTower, TwoTower
 
 
 def build_model(
-    catalogue: Catalogue, buyers: int, settings: ModelSettings, seed: int, reading: FeatureReading | None = None
+    catalogue: Catalogue,
+    buyers: int,
+    settings: ModelSettings,
+    seed: int,
+    reading: FeatureReading | None = None,
+    living: npt.NDArray[np.bool_] | None = None,
 ) -> TwoTower:
     """Build an untrained model.
 
@@ -22,6 +29,8 @@ def build_model(
         settings: what the model is made of.
         seed: the initial weights are a function of it and of the settings.
         reading: how item columns are read; None fits it on the catalogue.
+        living: [N] bool, the items that training can reach; the own vectors of the others, which nothing will ever
+            move, are left out. None for all.
 
     Raises:
         DataError: a declared item column is absent or of another kind.
@@ -33,6 +42,8 @@ def build_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_stream(seed, "weights").initial_seed())
         items = ItemTower(len(catalogue), settings, reading, features)
+        if living is not None:
+            items.unreached = torch.from_numpy(~living)
         queries = (
             BuyerTower(buyers, settings)
             if settings.kind == "factorisation"

@@ -1,14 +1,13 @@
 """The context tower: the listing that is being looked at, what came before it, and what was typed."""
 
 import numpy as np
-import polars as pl
 import torch
 from torch import Tensor, nn
 
 from hatchway.data.contexts import Contexts
 from hatchway.towers.settings import ModelSettings
 from hatchway.towers.tables import bag, scale_rows, table
-from hatchway.towers.text import hashed_grams
+from hatchway.towers.text import TextReader
 
 
 class ContextTower(nn.Module):
@@ -31,6 +30,7 @@ class ContextTower(nn.Module):
         self.by_history = table(items, width, settings.initial_scale) if own.history else None
         self.place_weights = nn.Parameter(torch.zeros(max(own.history, 1)), requires_grad=bool(own.history))
         self.by_gram = table(settings.text_buckets, width, settings.initial_scale) if own.text else None
+        self._reader = TextReader(settings.text_buckets)
         self.by_buyer = table(buyers, width, settings.initial_scale) if own.buyer else None
         parts = sum(part is not None for part in (self.by_query_item, self.by_history, self.by_gram, self.by_buyer))
         self.layers = nn.Sequential(nn.Linear(width * parts, own.hidden), nn.ReLU(), nn.Linear(own.hidden, width))
@@ -73,7 +73,7 @@ class ContextTower(nn.Module):
     def _read(self, embedding: nn.Embedding, contexts: Contexts, device: torch.device) -> Tensor:
         if contexts.texts is None:
             return embedding.weight.new_zeros(len(contexts), self.settings.dimension)
-        grams, offsets = hashed_grams(pl.Series(contexts.texts, dtype=pl.String), self.settings.text_buckets)
+        grams, offsets = self._reader.read(contexts.texts)
         return bag(embedding, torch.from_numpy(grams).to(device), torch.from_numpy(offsets).to(device), mean=True)
 
 

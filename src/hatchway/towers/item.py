@@ -29,6 +29,9 @@ class ItemTower(nn.Module):
         self.dense: Tensor
         self.grams: Tensor
         self.gram_offsets: Tensor
+        # Items that training cannot reach have no vector of their own worth using.
+        self.unreached: Tensor
+        self.register_buffer("unreached", torch.zeros(count, dtype=torch.bool))
         # The columns of known items travel with the model, not with its weights: they are read from the catalogue.
         self.register_buffer("categories", features.categories, persistent=False)
         self.register_buffer("dense", features.dense, persistent=False)
@@ -45,7 +48,8 @@ class ItemTower(nn.Module):
         parts: list[Tensor] = []
         if self.own is not None:
             vectors = self.own(rows)
-            parts.append(vectors if hidden is None else vectors.masked_fill(hidden[:, None], 0.0))
+            out = self.unreached[rows] if hidden is None else self.unreached[rows] | hidden
+            parts.append(vectors.masked_fill(out[:, None], 0.0))
         if self.columns is not None:
             parts.append(self.columns(self._features_of(rows)))
         vectors = parts[0] if len(parts) == 1 else parts[0] + parts[1]

@@ -6,7 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from hatchway.data.contexts import ragged_ranges
+
 _SIZES = (3, 4)
+_REMEMBERED = 100_000
+"""Distinct texts whose n-grams a reader keeps: query texts repeat, and cutting them again is slow."""
 _LONGEST_WORD = 24
 """A word's n-grams are taken from its first characters only: longer words are codes or noise."""
 
@@ -57,3 +61,29 @@ def hashed_grams(texts: pl.Series, buckets: int) -> tuple[npt.NDArray[np.int64],
     offsets = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.bincount(grams["row"].to_numpy(), minlength=len(texts)), out=offsets[1:])
     return numbered["bucket"].to_numpy(writable=True), offsets
+
+
+class TextReader:
+    """Reads batches of texts that repeat: each distinct text is cut once and remembered.
+
+    Args:
+        buckets: number of buckets.
+    """
+
+    def __init__(self, buckets: int) -> None:
+        self._buckets = buckets
+        self._known: dict[str, npt.NDArray[np.int64]] = {}
+
+    def read(self, texts: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return what :func:`hashed_grams` does for [M] texts."""
+        distinct, which = np.unique(texts.astype(str), return_inverse=True)
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+        new = [text for text in distinct.tolist() if text not in self._known]
+        grams, offsets = hashed_grams(pl.Series(new, dtype=pl.String), self._buckets)
+        self._known.update(zip(new, np.split(grams, offsets[1:-1]), strict=False))
+        pieces = [self._known[text] for text in distinct.tolist()]
+        ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
+        begins = ends - np.array([len(piece) for piece in pieces], np.int64)
+        index, flat_offsets = ragged_ranges(begins[which], ends[which])
+        return np.concatenate([*pieces, np.empty(0, np.int64)])[index], flat_offsets

@@ -44,8 +44,15 @@ class Curves:
         self._columns += Counter({Source(int(k)).name.lower(): int(n) for k, n in zip(kinds, numbers, strict=True)})
         self._masked += Counter(ledger.masked.counts())
         self._pairs += len(ledger.positives) * len(ledger.items)
-        if step % _EVERY:
-            return
+        if step % _EVERY == 0:
+            self._say(step, rates)
+
+    def finish(self, step: int, rates: Mapping[str, float]) -> None:
+        """Write the line of the last steps, if they have none yet."""
+        if self._losses:
+            self._say(step, rates)
+
+    def _say(self, step: int, rates: Mapping[str, float]) -> None:
         steps = len(self._losses)
         line = {
             "step": step,

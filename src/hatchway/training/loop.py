@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 
 from hatchway.artefacts.atomic import write_text
 from hatchway.data.engagements import Part, training_counts
+from hatchway.data.living import living_in_training
 from hatchway.data.log import Log
 from hatchway.errors import DataError, DivergedError
 from hatchway.losses.sampled_softmax import SampledSoftmax
@@ -97,7 +98,8 @@ def train(
     if not len(positives):
         raise DataError("no positive is left to train on; look at the split and at which events count as positives")
     counts = torch.from_numpy(training_counts(engagements, len(log.catalogue)))
-    source = Negatives(negatives, counts, seed)
+    living = living_in_training(log)
+    source = Negatives(negatives, counts, seed, None if living is None else torch.from_numpy(living))
     loss_of = SampledSoftmax(settings.temperature, negatives.alpha, learn_temperature=settings.learn_temperature)
     optimisers = make_optimisers(model, loss_of, settings)
     per_epoch = steps_an_epoch(len(positives), settings.batch)
@@ -110,6 +112,7 @@ def train(
     curves = Curves(folder, after=at.step)
     dropout = model.item_tower.settings.item.id_dropout if model.item_tower.columns and model.item_tower.own else 0.0
 
+    rates: dict[str, float] = {}
     model.train()
     with curves, Progress(total - at.step, "training", "step") as progress:
         while at.step < total:
@@ -144,6 +147,7 @@ def train(
                     model.train()
                 if at.step % settings.checkpoint_steps == 0 or at.step == total:
                     save_checkpoint(saved, model, loss_of, optimisers, at, settings.keep_checkpoints)
+        curves.finish(at.step, rates)
     model.eval()
     chosen = at.step
     if settings.select == "best" and at.best_score is not None:

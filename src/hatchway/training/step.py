@@ -27,12 +27,14 @@ class Negatives:
     Attributes:
         settings: which negatives.
         counts: [N] int64 training positives of each item.
+        living: [N] bool, the items that uniform draws can reach; None for all.
         seed: the run's seed.
     """
 
     settings: NegativesSettings
     counts: Tensor
     seed: int
+    living: Tensor | None = None
 
     @cached_property
     def sources(self) -> Sequence[SharedSource]:
@@ -41,7 +43,7 @@ class Negatives:
         if self.settings.in_batch:
             found.append(InBatch(ExactCounts(self.counts)))
         if self.settings.uniform:
-            found.append(Uniform(len(self.counts), self.settings.uniform))
+            found.append(Uniform(len(self.counts), self.settings.uniform, self.living))
         return found
 
     def ledger(self, batch: Batch, step: int) -> Ledger:

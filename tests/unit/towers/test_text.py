@@ -3,12 +3,13 @@
 import re
 import zlib
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hatchway.towers.text import hashed_grams
+from hatchway.towers.text import TextReader, hashed_grams
 
 
 def plain(text: str, buckets: int) -> list[int]:
@@ -44,3 +45,14 @@ def test_buckets_are_the_same_everywhere() -> None:
     """Bucket numbers are part of a trained model: these were computed once, by CRC-32's definition."""
     grams, _ = hashed_grams(pl.Series(["ab"]), 1 << 32)
     assert sorted(grams.tolist()) == sorted([zlib.crc32(b"<ab>"), zlib.crc32(b"<ab"), zlib.crc32(b"ab>")])
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "red sofa", "sofa", "lamp 3"]), max_size=6), max_size=4))
+def test_a_reader_remembers_and_reads_the_same(batches: list[list[str]]) -> None:
+    """Batch after batch, what a reader gives is what cutting every text anew gives."""
+    reader = TextReader(997)
+    for texts in batches:
+        grams, offsets = reader.read(np.array(texts, dtype=object))
+        wanted, bounds = hashed_grams(pl.Series(texts, dtype=pl.String), 997)
+        assert grams.tolist() == wanted.tolist()
+        assert offsets.tolist() == bounds.tolist()

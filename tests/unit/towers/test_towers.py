@@ -144,3 +144,14 @@ def test_settings_that_make_no_model_are_refused(table: dict[str, object], messa
     """Each with what is wrong and what is allowed."""
     with pytest.raises(SettingsError, match=message):
         ModelSettings.parse(table)
+
+
+def test_items_that_training_never_reached_are_placed_by_their_columns() -> None:
+    """Their own vectors, still random, are left out, the others' are not, and the mark travels with the weights."""
+    living = np.array([True, True, False, True, True, True])
+    model = build_model(CATALOGUE, 3, WITH_COLUMNS, 1, living=living)
+    plain = build_model(CATALOGUE, 3, WITH_COLUMNS, 1)
+    hidden = plain.item(torch.arange(6), torch.tensor([False, False, True, False, False, False]))
+    torch.testing.assert_close(model.item(torch.arange(6)), hidden)
+    plain.load_state_dict(model.state_dict())
+    torch.testing.assert_close(plain.item(torch.arange(6)), hidden)
