@@ -47,9 +47,7 @@ _NEEDED = (
     ("matplotlib", "matplotlib"),
     ("tensorboard", "tensorboard"),
 )
-_OPTIONAL = (
-    ("playwright", "playwright", "drives the browser tests only; pip install 'hatchway[dev]'"),
-)
+_OPTIONAL = (("playwright", "playwright", "drives the browser tests only; pip install 'hatchway[dev]'"),)
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 

@@ -24,11 +24,11 @@ def test_everything_needed_works(hatchway: Callable[..., Any]) -> None:
 
 def test_a_missing_optional_part_has_a_remedy(hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """What is optional and missing is named with the command that installs it, and is no failure."""
-    monkeypatch.setattr(doctor, "_OPTIONAL", (("no-such-part", "no_such_part", "pip install 'hatchway[fast]'"),))
+    monkeypatch.setattr(doctor, "_OPTIONAL", (("no-such-part", "no_such_part", "pip install 'hatchway[dev]'"),))
     ended = hatchway("doctor")
     assert ended.code == 0
     assert "no-such-part" in ended.out
-    assert "pip install 'hatchway[fast]'" in ended.out
+    assert "pip install 'hatchway[dev]'" in ended.out
 
 
 def test_a_missing_needed_part_is_a_failure(hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
