@@ -146,6 +146,7 @@ def train(
                     at = _validate(at, model, validation, folder, curves)
                     model.train()
                 if at.step % settings.checkpoint_steps == 0 or at.step == total:
+                    _check_weights(model, at, folder)
                     save_checkpoint(saved, model, loss_of, optimisers, at, settings.keep_checkpoints)
         curves.finish(at.step, rates)
     model.eval()
@@ -212,6 +213,18 @@ def _check(at: Progressed, value: float, settings: TrainingSettings, batch: Batc
         + (f"the last good checkpoint is {good[-1]}" if good else "there is no checkpoint yet")
         + ". Lower training.table_rate or training.layer_rate, or look for NaN in the item columns"
     )
+
+
+def _check_weights(model: TwoTower, at: Progressed, folder: Path) -> None:
+    """Refuse to save what no run could continue from: a gradient may overflow although the loss did not."""
+    broken = [name for name, weights in model.named_parameters() if not bool(torch.isfinite(weights).all())]
+    if broken:
+        good = checkpoints(folder / "checkpoints")
+        raise DivergedError(
+            f"after step {at.step:,} {broken[0]} holds NaN or infinity; "
+            + (f"the last good checkpoint is {good[-1]}" if good else "there is no checkpoint yet")
+            + ". Lower training.table_rate or training.layer_rate"
+        )
 
 
 def _is_due(epoch: int, settings: TrainingSettings) -> bool:

@@ -165,6 +165,25 @@ def test_a_loss_that_runs_away_stops_the_run(log: Log, tmp_path: Path, monkeypat
         run(log, tmp_path, "factorisation")
 
 
+def test_weights_that_are_no_numbers_are_not_saved(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An infinite gradient behind a finite loss: the checkpoint before it stays the last one."""
+    steps = 0
+
+    def overflowing(model: TwoTower, *arguments: object) -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        loss = batch_loss(model, *arguments)  # type: ignore[arg-type]
+        assert model.item_tower.own is not None
+        return loss + (torch.sqrt((model.item_tower.own(torch.tensor([0])) * 0).sum()) if steps == 7 else 0.0)
+
+    monkeypatch.setattr("hatchway.training.loop.batch_loss", overflowing)
+    with pytest.raises(
+        DivergedError, match=r"own.weight holds NaN.*step-00000005|the loss is nan at step 8.*step-00000005"
+    ):
+        run(log, tmp_path, "factorisation")
+    assert [path.name for path in checkpoints(tmp_path / "checkpoints")] == ["step-00000005"]
+
+
 def test_a_cut_checkpoint_is_named(log: Log, tmp_path: Path) -> None:
     """A checkpoint that was cut short by a full disk is not resumed from, and says which it is."""
     run(log, tmp_path, "factorisation")
