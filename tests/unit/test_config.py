@@ -1,5 +1,6 @@
 """Recipes: read strictly, overridden from the command line, written back complete."""
 
+import re
 import types
 import typing
 from pathlib import Path
@@ -133,7 +134,7 @@ def test_every_settings_class_can_be_written(model: type[pydantic.BaseModel]) ->
     assert issubclass(model, Settings)
     for name, field in model.model_fields.items():
         assert not field.is_required(), name
-        assert field.description or f"{name}:" in (model.__doc__ or ""), name
+        assert field.description or re.search(rf"\b{name}\b[\w, ]*:", model.__doc__ or ""), name
         allowed = typing.get_args(field.annotation) if isinstance(field.annotation, types.UnionType) else ()
         assert types.NoneType not in allowed or field.default is None, name
 
