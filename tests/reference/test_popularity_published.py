@@ -25,7 +25,7 @@ def test_leave_one_out(
     hit_rate: float,
     ndcg: float,
 ) -> None:
-    """Counts from training only, training and validation items excluded, ties by mean rank; to 0.0001, which is what four decimals say."""
+    """Counts from training only, training and validation items excluded, ties by mean rank; to 0.0001."""
     store = tmp_path / "store"
     assert hatchway("import", "sequences", data_folder / source, store, "--quiet").code == 0
     ended = hatchway(

@@ -9,12 +9,16 @@ from hatchway.cli.output import JsonOption, QuietOption, begin, emit
 
 
 def run(
-    store: Annotated[Path, typer.Argument(help="The store to train on (made by: hatchway import).")],
-    out: Annotated[Path, typer.Option(help="The run folder to write.")],
-    recipe: Annotated[Path | None, typer.Option(help="Settings of the run, a TOML file; the defaults without.")] = None,
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="The store to train on (made by: hatchway import).")],
+    out: Annotated[Path, typer.Option(metavar="RUN", help="The run folder to write.")],
+    recipe: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Settings of the run, a TOML file; the defaults without.")
+    ] = None,
     assign: Annotated[
         list[str] | None,
-        typer.Option("--set", help="One setting over the recipe's, e.g. training.epochs=3. Repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="One setting over the recipe's, e.g. training.epochs=3. Repeatable."
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the run in OUT from its newest checkpoint, bit for bit.")
