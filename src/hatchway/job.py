@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+import polars as pl
 import torch
 
 from hatchway.artefacts.atomic import write_text
@@ -24,11 +25,14 @@ from hatchway.progress import note
 from hatchway.towers.build import build_model
 from hatchway.towers.features import fit_reading
 from hatchway.towers.two_tower import TwoTower
+from hatchway.training.batches import steps_an_epoch
 from hatchway.training.loop import Validation, train
 from hatchway.training.run_folder import ModelRecord, RunFolder, RunRecord, relative_to_run
 
 BUNDLE = "bundle"
 """Where a run keeps its bundle."""
+
+_FEW_STEPS = 10
 
 
 def train_run(
@@ -71,6 +75,13 @@ def train_run(
     write_text(out / "settings.toml", write_recipe(settings))
     if settings.training.threads:
         torch.set_num_threads(settings.training.threads)
+    rows = len(log.engagements.positives(Part.TRAIN))
+    steps = steps_an_epoch(rows, settings.training.batch)
+    if steps < _FEW_STEPS:
+        note(
+            f"{rows:,} training positives make {steps} steps an epoch at training.batch = {settings.training.batch:,}; "
+            "with a smaller batch the model learns more from so few"
+        )
     reading = fit_reading(log.catalogue.frame, settings.model.item, settings.model.text_buckets)
     living = living_in_training(log)
     if living is not None:
@@ -150,7 +161,10 @@ def evaluate_run(run: RunFolder | Path | str, part: Part = Part.TEST) -> Evaluat
 
 
 def index_run(
-    run: RunFolder | Path | str, settings: IndexSettings | None = None, out: Path | str | None = None
+    run: RunFolder | Path | str,
+    settings: IndexSettings | None = None,
+    out: Path | str | None = None,
+    new_items: pl.DataFrame | None = None,
 ) -> Bundle:
     """Embed a finished run's catalogue, build its index, and write the bundle that is served.
 
@@ -158,9 +172,12 @@ def index_run(
         run: an opened run, or its path.
         settings: how the index is built; the defaults where None.
         out: the bundle's folder; ``bundle`` in the run where None. A bundle that lies there is replaced.
+        new_items: items that were not in the store at training, a column ``item`` and the catalogue's columns (see
+            :func:`hatchway.index.new_items.checked_new_items`); they are embedded from their columns, stand after the
+            known ones, and are recommended like them.
 
     Raises:
-        DataError: the run is not finished, or ``out`` holds something else.
+        DataError: the run is not finished, ``out`` holds something else, or the new items cannot be used.
         ArtefactError: the run's store has changed, or a part of the run cannot be read.
     """
     run = run if isinstance(run, RunFolder) else RunFolder.open(run)
@@ -172,7 +189,7 @@ def index_run(
         "weights": sha256_of(run.model_folder / "weights.safetensors"),
         "step": run.model_record().step,
     }
-    contents = contents_of(model, log.catalogue, log.engagements, settings, origin)
+    contents = contents_of(model, log.catalogue, log.engagements, settings, origin, new_items)
     return write_bundle(run.path / BUNDLE if out is None else out, contents, settings)
 
 

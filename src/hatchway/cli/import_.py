@@ -74,11 +74,11 @@ def run(
     settings: dict[str, object] = {"max_rejected": max_rejected}
     if format_ is Format.TABLE:
         settings |= {
-            "columns": _pairs("--map", columns or []),
-            "events": _pairs("--event", events or [], alone=True),
+            "columns": pairs("--map", columns or []),
+            "events": pairs("--event", events or [], alone=True),
             "time_format": time_format,
             "catalogue": catalogue,
-            "catalogue_columns": _pairs("--map-catalogue", catalogue_columns or []),
+            "catalogue_columns": pairs("--map-catalogue", catalogue_columns or []),
         }
         written = importers.import_table(source, store, importers.TableSettings.parse(settings))
     else:
@@ -95,17 +95,17 @@ def run(
     _report(written, json)
 
 
-def _pairs(option: str, values: Sequence[str], *, alone: bool = False) -> dict[str, str]:
+def pairs(option: str, values: Sequence[str], *, alone: bool = False) -> dict[str, str]:
     """Read ``ours=theirs`` (or, with ``alone``, ``name`` for ``name=name``)."""
-    pairs: dict[str, str] = {}
+    found: dict[str, str] = {}
     for value in values:
         left, equals, right = (part.strip() for part in value.partition("="))
         if not left or (equals and not right) or not (equals or alone):
             raise UsageError(f"{option} {value!r}: expected {'NAME or NAME=OURS' if alone else 'OURS=THEIRS'}")
-        if left in pairs:
-            raise UsageError(f"{option} names {left!r} twice: {pairs[left]!r} and {right or left!r}")
-        pairs[left] = right or left
-    return pairs
+        if left in found:
+            raise UsageError(f"{option} names {left!r} twice: {found[left]!r} and {right or left!r}")
+        found[left] = right or left
+    return found
 
 
 def _report(store: "Store", json: bool) -> None:

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from hatchway.cli.import_ import pairs
 from hatchway.cli.output import JsonOption, QuietOption, begin, emit, size, table
+from hatchway.errors import UsageError
 
 
 def run(
@@ -22,6 +24,14 @@ def run(
     include_gone: Annotated[
         bool, typer.Option("--include-gone", help="Recommend items, too, that the catalogue calls gone.")
     ] = False,
+    new_items: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Table of items that were not there at training: CSV, TSV or Parquet."),
+    ] = None,
+    new_item_columns: Annotated[
+        list[str] | None,
+        typer.Option("--map-new", metavar="OURS=THEIRS", help="What a column of FILE means, e.g. --map-new item=id."),
+    ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -30,19 +40,31 @@ def run(
     The bundle is what serve and recommend answer from: item vectors, index, ids, the query side of the model, and a
     manifest with the hash of each part and the index's recall, measured against exact search. Items that the catalogue
     calls gone are not in the index. The same run gives the same bytes.
+
+    New items (--new-items) are placed by their columns, so the model must read some; they are recommended, and have a
+    row of their own. They are in this bundle only: name the file again when the bundle is made again.
     """
     begin(quiet)
+    if new_item_columns and new_items is None:
+        raise UsageError("--map-new says what the columns of --new-items FILE mean; give that, too")
+    from hatchway.data.importers import read_items
     from hatchway.index.build import IndexSettings
     from hatchway.job import index_run
+    from hatchway.training.run_folder import RunFolder
 
     settings = IndexSettings.parse(
         {"kind": kind, "recall_at": recall_at, "recall_target": recall_target, "include_gone": include_gone}
     )
-    bundle = index_run(path, settings, out)
+    folder, fresh = RunFolder.open(path), None
+    if new_items is not None:
+        integer_ids = folder.store().manifest.item_type == "integer"
+        fresh = read_items(new_items, pairs("--map-new", new_item_columns or []), integer_ids=integer_ids)
+    bundle = index_run(folder, settings, out, fresh)
     index = bundle.manifest.index
     stored = sum(part.bytes for part in bundle.manifest.parts)
     facts: list[list[object]] = [
         ["items", bundle.manifest.items],
+        *([] if fresh is None else [["new items", len(fresh)]]),
         ["items in the index", index.vectors],
         ["dimensions", bundle.manifest.dimension],
         ["index", index.kind if index.kind == "flat" else f"{index.kind}, {index.probes} of {index.cells} cells"],
@@ -54,6 +76,7 @@ def run(
         "bundle": str(bundle.path),
         "digest": bundle.digest,
         "items": bundle.manifest.items,
+        "new_items": 0 if fresh is None else len(fresh),
         "dimension": bundle.manifest.dimension,
         "index": index.model_dump(),
         "origin": bundle.manifest.origin,

@@ -4,7 +4,7 @@
 
     bundle/
       manifest.json              format and version, what it was made from, measured recall, sha256 of every part
-      catalogue.parquet          external ids in row order, and what a page shows of each item
+      catalogue.parquet          external ids in row order, what a page shows, where items stood in training
       item_vectors.safetensors   [N, d] float32, as the item tower gives them
       weights.safetensors        the query side of the model; no tensors where the item vectors are all there is
       settings.json              the model's settings
@@ -43,8 +43,11 @@ from hatchway.index.approximate import FlatIndex, IvfIndex, load_index
 from hatchway.index.build import IndexFacts, IndexSettings, build_index
 from hatchway.index.protocol import Float32, checked_vectors
 
-SHOWN_COLUMNS = ("title", "category", "price", "seller", "photo", "listed", "gone", "engagements")
-"""Catalogue columns that a bundle keeps beside ``item``: what a page shows, and how much each item was engaged with."""
+KEPT_COLUMNS = (
+    *("title", "category", "price", "seller", "photo", "listed", "gone"),
+    *("engagements", "looked_at", "in_history"),
+)
+"""Catalogue columns that a bundle keeps beside ``item``: what a page shows, and where each item stood in training."""
 
 _REMEDY = "make the bundle again: hatchway index RUN"
 
@@ -76,7 +79,7 @@ class BundleContents:
     """What a bundle is made of.
 
     Attributes:
-        catalogue: the N items; of their columns :data:`SHOWN_COLUMNS` are kept.
+        catalogue: the N items; of their columns :data:`KEPT_COLUMNS` are kept.
         vectors: [N, d] item vectors, raw.
         queries: [Q, d] sampled query vectors like those that serving will ask; recall is measured on them.
         weights: the tensors of the query side of the model, by name; none where the item vectors are all there is.
@@ -179,7 +182,7 @@ def write_bundle(target: Path | str, contents: BundleContents, settings: IndexSe
         raise DataError(f"there are {len(vectors)} item vectors for {len(contents.catalogue)} items; each needs one")
     index, facts = build_index(vectors, contents.queries, settings, contents.rows)
     frame = contents.catalogue.frame
-    shown = frame.select("item", *(name for name in SHOWN_COLUMNS if name in frame.columns))
+    shown = frame.select("item", *(name for name in KEPT_COLUMNS if name in frame.columns))
     with replacing_folder(target) as folder:
         shown.write_parquet(folder / "catalogue.parquet", compression="zstd", statistics=False)
         safetensors.numpy.save_file({"item_vectors": vectors}, folder / "item_vectors.safetensors")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+import polars as pl
 import torch
 
 from hatchway.data.catalogue import Catalogue
@@ -10,8 +11,9 @@ from hatchway.data.engagements import Engagements, Part
 from hatchway.errors import ArtefactError, SettingsError
 from hatchway.index.build import IndexSettings, sample_rows
 from hatchway.index.bundle import Bundle, BundleContents
+from hatchway.index.new_items import checked_new_items, new_item_vectors, with_new_items
 from hatchway.index.protocol import Float32, Int64
-from hatchway.index.queries import Queries
+from hatchway.index.queries import Known, Queries
 from hatchway.progress import note
 from hatchway.randomness import stream
 from hatchway.settings import Settings
@@ -56,12 +58,14 @@ def contents_of(
     engagements: Engagements,
     settings: IndexSettings,
     origin: Mapping[str, str | int | bool],
+    new_items: pl.DataFrame | None = None,
 ) -> BundleContents:
     """Embed the catalogue with a model, and gather what a bundle of it is made of.
 
     Beside the columns that a page shows, the bundle's catalogue has ``engagements``: each item's positives in the
-    training part. Items whose ``gone`` is not null have vectors, but no place in the index. Recall is to be measured on
-    the queries of sampled items' pages.
+    training part; and ``looked_at`` and ``in_history``, as in :class:`~hatchway.index.queries.Known`. Items whose
+    ``gone`` is not null have vectors, but no place in the index. Recall is to be measured on the queries of sampled
+    items' pages.
 
     Args:
         model: the trained model.
@@ -69,15 +73,31 @@ def contents_of(
         engagements: the log that the model was trained on.
         settings: how the index will be built; its seed says which items are sampled.
         origin: what the model came from, for the manifest.
+        new_items: items that were not there at training, as :func:`~hatchway.index.new_items.checked_new_items` takes
+            them; they stand after the known ones.
+
+    Raises:
+        DataError: the new items cannot be used, or the model knows items by their ids only.
     """
-    vectors = item_vectors(model, len(catalogue))
+    known_vectors = item_vectors(model, len(catalogue))
+    vectors = known_vectors
+    if new_items is not None:
+        checked = checked_new_items(new_items, catalogue, model.item_tower.reading)
+        vectors = np.concatenate([known_vectors, new_item_vectors(model, checked)])
+        catalogue = with_new_items(catalogue, checked)
+        origin = {**origin, "new_items": len(checked)}
     tower = model.query_tower if isinstance(model.query_tower, ContextTower) else None
     served = ServedSettings(model=model.query_tower.settings, looked_at_is_engaged=looked_at_is_engaged(engagements))
-    queries = Queries(vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged)
+    known = known_items(engagements, len(catalogue), model.history_length)
+    queries = Queries(vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged, known=known)
     sampled = sample_rows(len(catalogue), settings.sampled_queries, stream(settings.seed, "index", "queries"))
     counts = np.bincount(engagements.items[engagements.positives(Part.TRAIN)], minlength=len(catalogue))
     return BundleContents(
-        catalogue=Catalogue(catalogue.frame.with_columns(engagements=counts.astype(np.int64))),
+        catalogue=Catalogue(
+            catalogue.frame.with_columns(
+                engagements=counts.astype(np.int64), looked_at=known.looked_at, in_history=known.in_history
+            )
+        ),
         vectors=vectors,
         queries=queries.similar(sampled),
         weights={} if tower is None else tower.state_dict(),
@@ -95,6 +115,26 @@ def living_rows(catalogue: Catalogue) -> Int64 | None:
     if not len(living) and len(catalogue):
         note("every item of the catalogue is gone; all are indexed, since there is nothing else to recommend")
     return living.astype(np.int64) if 0 < len(living) < len(catalogue) else None
+
+
+def known_items(engagements: Engagements, count: int, history_length: int) -> Known:
+    """Say which items stood in the contexts that a model was trained on: those of the training positives.
+
+    Args:
+        engagements: the log that the model was trained on.
+        count: N, the items of the catalogue, those that are new since then included.
+        history_length: how many of the last engagements a context holds.
+    """
+    rows = engagements.positives(Part.TRAIN)
+    looked_at, in_history = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    query_items = engagements.query_items[rows]
+    looked_at[query_items[query_items >= 0]] = True
+    end = engagements.context_end[rows]
+    begin = np.minimum(np.maximum(engagements.offsets[engagements.buyers[rows]], end - history_length), end)
+    # Contexts overlap: +1 where one begins and -1 where one ends, so that the running sum counts those around a row.
+    steps = np.bincount(begin, minlength=len(engagements) + 1) - np.bincount(end, minlength=len(engagements) + 1)
+    in_history[engagements.items[np.cumsum(steps)[:-1] > 0]] = True
+    return Known(looked_at, in_history)
 
 
 def looked_at_is_engaged(engagements: Engagements) -> bool:
@@ -120,15 +160,34 @@ def queries_of(bundle: Bundle) -> Queries:
         served = ServedSettings.parse(bundle.settings)
     except SettingsError as error:
         raise ArtefactError(f"{bundle.path}/settings.json is of another version ({error}); {remedy}") from None
-    tower = None
+    tower, known = None, None
     if served.model.kind == "context":
-        buyers = len(bundle.weights.get("by_buyer.weight", ()))
+        items, buyers = (
+            max(len(bundle.weights.get(f"by_{name}.weight", ())) for name in names)
+            for names in (("query_item", "history"), ("buyer",))
+        )
         with torch.device("meta"):  # no memory, no random numbers: every tensor is replaced
-            tower = ContextTower(bundle.manifest.items, buyers, served.model)
+            tower = ContextTower(items, buyers, served.model)
         try:
             tower.load_state_dict(bundle.weights, assign=True)
         except RuntimeError as error:
             wrong = str(error).splitlines()[-1].strip()
             raise ArtefactError(f"the weights of {bundle.path} do not fit its settings ({wrong}); {remedy}") from None
         tower.eval()
-    return Queries(bundle.vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged)
+        known = _known_to(bundle, items, remedy)
+    return Queries(bundle.vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged, known=known)
+
+
+def _known_to(bundle: Bundle, items: int, remedy: str) -> Known:
+    """Read which items the tower of a bundle can be told of; it has a place for the first ``items`` of them."""
+    frame = bundle.catalogue.frame
+    absent = [name for name in ("looked_at", "in_history") if frame.schema.get(name) != pl.Boolean]
+    if absent:
+        raise ArtefactError(f"{bundle.path}/catalogue.parquet does not say which items are {absent[0]}; {remedy}")
+    known = Known(*(frame[name].fill_null(value=False).to_numpy() for name in ("looked_at", "in_history")))
+    if (known.looked_at | known.in_history)[items:].any():
+        raise ArtefactError(
+            f"{bundle.path} says of items beyond the first {items:,} that the model knows them; its weights are of "
+            f"{items:,} items; {remedy}"
+        )
+    return known

@@ -9,7 +9,7 @@ import numpy as np
 
 from hatchway.data.engagements import training_counts
 from hatchway.data.log import Log
-from hatchway.index.model_bundle import item_vectors, looked_at_is_engaged
+from hatchway.index.model_bundle import item_vectors, known_items, looked_at_is_engaged
 from hatchway.index.queries import Queries
 from hatchway.towers.context import ContextTower
 from hatchway.towers.two_tower import TwoTower
@@ -58,7 +58,9 @@ def example_rows(model: TwoTower, log: Log, photos: Path, *, rows: int = 4, leng
         return ()
     vectors = item_vectors(model, len(frame))
     tower = model.query_tower if isinstance(model.query_tower, ContextTower) else None
-    queries = Queries(vectors, tower, looked_at_is_engaged=looked_at_is_engaged(log.engagements))
+    engagements = log.engagements
+    known = known_items(engagements, len(frame), model.history_length)
+    queries = Queries(vectors, tower, looked_at_is_engaged=looked_at_is_engaged(engagements), known=known)
     there = frame["gone"].is_null().to_numpy() if log.catalogue.has("gone") else np.ones(len(frame), np.bool_)
     chosen = _well_known(log, there, rows)
     if not len(chosen):

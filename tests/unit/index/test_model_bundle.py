@@ -12,7 +12,14 @@ from hatchway.data.engagements import Engagements, Part
 from hatchway.errors import ArtefactError
 from hatchway.index.build import IndexSettings
 from hatchway.index.bundle import Bundle, BundleContents, write_bundle
-from hatchway.index.model_bundle import contents_of, item_vectors, living_rows, looked_at_is_engaged, queries_of
+from hatchway.index.model_bundle import (
+    contents_of,
+    item_vectors,
+    known_items,
+    living_rows,
+    looked_at_is_engaged,
+    queries_of,
+)
 from hatchway.towers.build import build_model
 from hatchway.towers.settings import ContextSettings, ItemSettings, ModelSettings
 
@@ -69,10 +76,45 @@ def test_whether_the_listing_looked_at_is_an_engagement() -> None:
     assert looked_at_is_engaged(log([-1] * 6))
 
 
+@pytest.mark.parametrize(
+    ("engagements", "history_length", "looked_at", "in_history"),
+    [
+        (PREVIOUS, 5, [0], [0]),
+        (VIEWED, 5, [3, 4], [0]),
+        (VIEWED, 0, [3, 4], []),
+    ],
+)
+def test_what_stood_in_a_training_context(
+    engagements: Engagements, history_length: int, looked_at: list[int], in_history: list[int]
+) -> None:
+    """The three training positives' alone: 1 stood in that of a row that is no positive, and in those of the tests."""
+    known = known_items(engagements, 6, history_length)
+    assert np.flatnonzero(known.looked_at).tolist() == looked_at
+    assert np.flatnonzero(known.in_history).tolist() == in_history
+    assert len(known.looked_at) == len(known.in_history) == 6
+
+
+def test_a_history_holds_the_last_engagements_only() -> None:
+    """Of items 0 to 4 in a row, with the last alone a positive, a history of two holds 2 and 3."""
+    numbers = np.arange(5)
+    engagements = Engagements(
+        offsets=np.array([0, 5]),
+        buyers=np.zeros(5, np.int32),
+        items=numbers.astype(np.int32),
+        parts=np.zeros(5, np.int8),
+        weights=np.array([0, 0, 0, 0, 1], np.float32),
+        query_items=np.array([-1, 0, 1, 2, 3], np.int32),
+        times=None,
+        context_end=numbers,
+    )
+    for length, wanted in ((1, [3]), (2, [2, 3]), (9, [0, 1, 2, 3])):
+        assert np.flatnonzero(known_items(engagements, 5, length).in_history).tolist() == wanted
+
+
 @pytest.mark.parametrize("engagements", [PREVIOUS, VIEWED], ids=["previous", "viewed"])
 @pytest.mark.parametrize("buyer", [False, True])
 def test_the_query_side_comes_back_bit_for_bit(tmp_path: Path, engagements: Engagements, buyer: bool) -> None:
-    """A bundle answers as the model that it was made from."""
+    """The weights, so that a bundle answers as the model that it was made from."""
     model = build_model(CATALOGUE, 2, settings(context=ContextSettings(history=4, buyer=buyer)), seed=1)
     contents = contents_of(model, CATALOGUE, engagements, IndexSettings(), {"step": 7})
     write_bundle(tmp_path / "bundle", contents, IndexSettings())
@@ -81,7 +123,9 @@ def test_the_query_side_comes_back_bit_for_bit(tmp_path: Path, engagements: Enga
     queries = queries_of(bundle)
     assert torch.equal(torch.random.get_rng_state(), before)
     assert queries.by_model
-    np.testing.assert_array_equal(queries.similar(np.arange(5)), contents.queries)
+    np.testing.assert_allclose(queries.similar(np.arange(5)), contents.queries, atol=1e-6)
+    assert bundle.weights.keys() == contents.weights.keys()
+    assert all(torch.equal(tensor, bundle.weights[name]) for name, tensor in contents.weights.items())
     assert bundle.manifest.origin == {"step": 7}
     assert bundle.manifest.index.recall == 1.0
 

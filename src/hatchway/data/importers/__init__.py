@@ -5,7 +5,7 @@ from hatchway.data.importers.lightgcn import import_lightgcn
 from hatchway.data.importers.mind import import_mind
 from hatchway.data.importers.movielens import import_movielens
 from hatchway.data.importers.sequences import import_sequences
-from hatchway.data.importers.table import TableSettings, import_table
+from hatchway.data.importers.table import TableSettings, import_table, read_items
 
 __all__ = [
     "ImportSettings",
@@ -15,4 +15,5 @@ __all__ = [
     "import_movielens",
     "import_sequences",
     "import_table",
+    "read_items",
 ]

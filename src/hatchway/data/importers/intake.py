@@ -134,6 +134,33 @@ def _catalogue(rows: Rows | None, settings: ImportSettings) -> tuple[pl.DataFram
     return fine.unique("item", keep="first", maintain_order=True).drop(ROW, REASON), rejected
 
 
+def items_of(rows: Rows, source: str, *, integer_ids: bool) -> pl.DataFrame:
+    """Return the rows of a table of items, every one of which must be fit for use.
+
+    Args:
+        rows: the table.
+        source: what it is called in messages.
+        integer_ids: whether text that is an integer shall be an integer id.
+
+    Raises:
+        DataError: a row is not.
+    """
+    rows = replace(rows, frame=rows.frame.collect(engine="streaming").lazy())
+    verdicts = judged(rows, ("item",), {}).collect()
+    rejected = rejected_rows(rows, verdicts.filter(pl.col(REASON).is_not_null()).select(ROW, REASON))
+    if len(rejected):
+        file, line, reason, text = rejected.row(0)
+        raise DataError(
+            f"{len(rejected):,} of {len(verdicts):,} items of {source} cannot be used; the first: {file}:{line}, "
+            f"{reason} ({REASONS[reason]}): {_short(text)}"
+        )
+    frame = verdicts.drop(ROW, REASON)
+    if "photo" in frame.columns:
+        frame = frame.with_columns(_photo(frame.lazy()))
+    numbers = rows.from_text and integer_ids and bool(frame.select(integers_only("item")).item())
+    return frame.with_columns(pl.col("item").cast(pl.Int64)) if numbers else frame
+
+
 def _because(reason: str) -> pl.Expr:
     """Return a reason as the rules write it."""
     return pl.lit(REASON_NUMBERS[reason], pl.UInt8).alias(REASON)

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import polars as pl
 import pydantic
 
 from hatchway.data.importers.files import SourceFile, as_file, as_text, files_of, listing
-from hatchway.data.importers.intake import ImportSettings, Source, take_in
+from hatchway.data.importers.intake import ImportSettings, Source, items_of, take_in
 from hatchway.data.importers.lines import BAD, FILE, LINE, Rows, header_of, read_csv, separator_of
 from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES
 from hatchway.data.store import Store
@@ -77,6 +78,28 @@ def import_table(source: Path | str, target: Path | str, settings: TableSettings
         )
 
     return take_in("table", source, target, read, settings)
+
+
+def read_items(source: Path | str, columns: Mapping[str, str], *, integer_ids: bool) -> pl.DataFrame:
+    """Read a table of items that is to go with a store that is there already.
+
+    Files, columns and times are read as :func:`import_table` reads a catalogue. The user's own columns of a text file
+    stay text, for whoever knows the types of the store's; ids repeated in the file stay, too.
+
+    Args:
+        source: a file, a folder, a zip or a glob; several files must have the same columns.
+        columns: canonical name to the column's name in the table.
+        integer_ids: whether the store's item ids are integers; in a text file, text that is one is read as one.
+
+    Raises:
+        DataError: there is no column ``item``, a file cannot be read, or a row cannot be used.
+    """
+    with tempfile.TemporaryDirectory() as work:
+        rows = _table(source, columns, CATALOGUE_TYPES, ("item",), option="--map-new", work=Path(work))
+        try:
+            return items_of(rows, str(source), integer_ids=integer_ids)
+        except pl.exceptions.PolarsError as error:
+            raise DataError(f"{source} cannot be read: {str(error).splitlines()[0]}") from error
 
 
 def _table(
