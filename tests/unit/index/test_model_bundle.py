@@ -123,7 +123,7 @@ def test_the_query_side_comes_back_bit_for_bit(tmp_path: Path, engagements: Enga
     queries = queries_of(bundle)
     assert torch.equal(torch.random.get_rng_state(), before)
     assert queries.by_model
-    np.testing.assert_allclose(queries.similar(np.arange(5)), contents.queries, atol=1e-6)
+    np.testing.assert_allclose(queries.similar(np.arange(5)), np.asarray(contents.queries, np.float32), atol=1e-6)
     assert bundle.weights.keys() == contents.weights.keys()
     assert all(torch.equal(tensor, bundle.weights[name]) for name, tensor in contents.weights.items())
     assert bundle.manifest.origin == {"step": 7}
