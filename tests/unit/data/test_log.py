@@ -151,6 +151,18 @@ def test_views_without_times_are_placed_by_the_logs_order() -> None:
     assert log.engagements.query_items.tolist() == [1, 3]
 
 
+def test_views_of_a_buyer_in_the_logs_order_are_placed_by_it_too() -> None:
+    """Buyer 1 has a message without a time: the view first in the log counts, though its time is the latest."""
+    log = _log(
+        buyer=[1, 1, 1, 1, 2, 2],
+        item=[1, 2, 3, 4, 5, 6],
+        event=["view", "save", "view", "message", "save", "view"],
+        time=[99, 10, 5, None, 7, 7],
+    )
+    assert log.engagements.items.tolist() == [2, 4, 5]
+    assert log.engagements.query_items.tolist() == [1, 3, 6]
+
+
 def test_query_texts_follow_their_rows_and_equal_ones_are_one_string() -> None:
     """A null is the empty text."""
     log = _log(buyer=[2, 1, 2], item=[1, 2, 3], query=["sofa", None, "sofa"], time=[2, 1, 1])
