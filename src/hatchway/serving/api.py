@@ -6,7 +6,7 @@ import pydantic
 from fastapi import APIRouter, Path, Query
 
 from hatchway.errors import UnknownIdError
-from hatchway.serving.recommender import Recommender, Row
+from hatchway.serving.recommender import Recommender, Row, is_unicode
 
 K_LIMIT = 500
 """The most items that one request may ask for."""
@@ -110,15 +110,17 @@ def api_routes(recommender: Recommender) -> APIRouter:
     @router.post("/recommend", summary="For a buyer, from recent items", responses=unknown)
     def recommend(recent: RecentItems) -> RecommendedItems:
         """Return the row for a buyer nobody knows; the recent items are not in it."""
-        rows = {item: row for item in recent.items if (row := recommender.find(item)) is not None}
-        unknown = [item for item in recent.items if item not in rows]
-        if not rows or (unknown and not recent.skip_unknown):
+        rows = recommender.find_all(recent.items).tolist()
+        known = [row for row in rows if row >= 0]
+        unknown = [item for item, row in zip(recent.items, rows, strict=True) if row < 0]
+        if not known or (unknown and not recent.skip_unknown):
             named = ", ".join(map(repr, unknown[:5])) + (", …" if len(unknown) > 5 else "")
             raise UnknownIdError(
                 f"{len(unknown)} of {len(recent.items)} recent items are not in the catalogue: {named}"
             )
-        known = [rows[item] for item in recent.items if item in rows]
-        return RecommendedItems(results=results(recommender.recommend(known, recent.k)), skipped=unknown)
+        # Half a character cannot be sent back as it came; it is named as Python writes it.
+        skipped = [item if is_unicode(str(item)) else ascii(item) for item in unknown]
+        return RecommendedItems(results=results(recommender.recommend(known, recent.k)), skipped=skipped)
 
     @router.get("/health", summary="What is being served")
     def health() -> Health:

@@ -140,8 +140,11 @@ class Listings:
         """
         if self._photos is None or not isinstance(name, str) or "\0" in name:
             return None
-        path = (self._photos / name).resolve()
-        allowed = path.is_relative_to(self._photos) and path.suffix.lower() in PHOTO_TYPES and path.is_file()
+        try:
+            path = (self._photos / name).resolve()
+            allowed = path.is_relative_to(self._photos) and path.suffix.lower() in PHOTO_TYPES and path.is_file()
+        except (OSError, RuntimeError):  # a name too long for a file, a folder that may not be read, a ring of links
+            return None
         return path if allowed else None
 
     def _listing(self, known: dict[str, Any], score: float | None) -> Listing:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from hatchway.errors import UnknownIdError, UsageError
 from hatchway.index.bundle import Bundle
@@ -47,6 +48,11 @@ class Recommender:
         except UnknownIdError:
             return None
 
+    def find_all(self, items: Sequence[int | str]) -> Int64:
+        """Return the row number of each external id, [len(items)] int64, -1 where the catalogue has no such item."""
+        texts = [text if is_unicode(text) else None for text in map(str, items)]
+        return self.catalogue.rows(pl.Series(texts, dtype=pl.String))
+
     def similar(self, row: int, k: int) -> Row:
         """Return the ``k`` items for the page of item ``row``, which itself is not among them.
 
@@ -76,3 +82,12 @@ class Recommender:
         found = self._index.search(query, checked_k(k) + len(without))
         kept = (found.rows[0] >= 0) & ~np.isin(found.rows[0], without)
         return Row(found.rows[0][kept][:k], found.scores[0][kept][:k])
+
+
+def is_unicode(text: str) -> bool:
+    """Say whether a text can be written down: JSON may hold half a character (a lone surrogate)."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

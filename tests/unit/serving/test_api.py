@@ -86,6 +86,12 @@ def test_recommend_names_what_is_unknown(client: httpx.Client) -> None:
     assert [found["item"] for found in answer.json()["results"]] == [50]
     answer = client.post("/recommend", json={"items": ["gone", 7], "skip_unknown": True})
     assert answer.status_code == 404
+    half = client.post(
+        "/recommend",
+        content='{"items": [20, "\\ud800", 30], "skip_unknown": true, "k": 1}',
+        headers={"content-type": "application/json"},
+    )
+    assert (half.status_code, half.json()["skipped"]) == (200, ["'\\ud800'"])
 
 
 @pytest.mark.parametrize(

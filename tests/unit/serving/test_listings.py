@@ -84,6 +84,7 @@ def test_photos_come_from_their_folder_only(bundle: Bundle, photos: Path) -> Non
     listings = Listings(bundle.catalogue, PageSettings(photos=photos))
     assert listings.photo_file("bed.jpg") == (photos / "bed.jpg").resolve()
     (photos / "link.jpg").symlink_to(photos.parent / "secret.jpg")
+    (photos / "ring.jpg").symlink_to("ring.jpg")
     outside = str((photos.parent / "secret.jpg").resolve())
     for name in (
         "../secret.jpg",
@@ -96,6 +97,8 @@ def test_photos_come_from_their_folder_only(bundle: Bundle, photos: Path) -> Non
         None,
         12,
         "bed.jpg\x00.txt",
+        "x" * 300 + ".jpg",
+        "ring.jpg",
     ):
         assert listings.photo_file(name) is None, name
     assert listings.photo_file(str((photos / "bed.jpg").resolve())) is not None

@@ -1,10 +1,13 @@
 """Rows by hand: the best items, without those that were asked with."""
 
 import numpy as np
+import polars as pl
 import pytest
 
+from hatchway.data.identifiers import Identifiers
 from hatchway.errors import UsageError
 from hatchway.index.bundle import Bundle
+from hatchway.index.protocol import Int64
 from hatchway.serving.recommender import Recommender
 
 
@@ -67,3 +70,19 @@ def test_everything_is_in_memory(bundle: Bundle) -> None:
         path.unlink()
     assert recommender.similar(0, 3).rows.tolist() == [4, 1, 2]
     assert recommender.recommend([1, 2], 1).rows.tolist() == [4]
+
+
+def test_many_ids_are_found_in_one_pass(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand recent items cost one look into the catalogue, not a thousand."""
+    recommender = Recommender(bundle)
+    asked: list[int | str] = [20, "10", 7, "gone", "\ud800", 10**30, 20]
+    calls: list[int] = []
+    rows = Identifiers.rows
+
+    def counted(self: Identifiers, ids: pl.Series) -> Int64:
+        calls.append(len(ids))
+        return rows(self, ids)
+
+    monkeypatch.setattr(Identifiers, "rows", counted)
+    assert recommender.find_all(asked).tolist() == [1, 0, -1, -1, -1, -1, 1]
+    assert calls == [7]
