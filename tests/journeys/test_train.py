@@ -16,7 +16,9 @@ import polars as pl
 import pytest
 
 from hatchway.data.store import write_store
+from hatchway.errors import ArtefactError
 from hatchway.randomness import stream
+from hatchway.training.run_folder import RunFolder
 
 RECIPE = """
 seed = 4
@@ -138,6 +140,40 @@ def test_the_written_settings_repeat_the_run(place: Path, run: Path, hatchway: C
     out = place / "again"
     assert hatchway("train", place / "store", "--recipe", run / "settings.toml", "--out", out, "--quiet").code == 0
     assert (out / "model/weights.safetensors").read_bytes() == (run / "model/weights.safetensors").read_bytes()
+
+
+def test_a_part_of_the_store_that_changed_is_noticed(
+    place: Path, run: Path, tmp_path: Path, hatchway: Callable[..., Any]
+) -> None:
+    """The manifest is as it was, but the items stand in another order: every vector would be another item's."""
+    shutil.copytree(run, tmp_path / "runs" / run.name)
+    shutil.copytree(place / "store", tmp_path / "store")
+    moved = tmp_path / "runs" / run.name
+    record = json.loads((moved / "run.json").read_text())
+    record["store"] = "../../store"
+    (moved / "run.json").write_text(json.dumps(record))
+    assert hatchway("index", moved, "--quiet").code == 0
+    catalogue = pl.read_parquet(tmp_path / "store" / "catalogue.parquet")
+    catalogue.reverse().write_parquet(tmp_path / "store" / "catalogue.parquet")
+    for command in ("evaluate", "index"):
+        ended = hatchway(command, moved, "--quiet")
+        assert (ended.code, "is not the file that was written" in ended.err) == (3, True)
+
+
+def test_a_damaged_model_record_is_named(run: Path, tmp_path: Path) -> None:
+    """The message names the file, and what makes a good one."""
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "run" / "model" / "model.json").write_text("{")
+    with pytest.raises(ArtefactError, match=r"model\.json is damaged"):
+        RunFolder.open(tmp_path / "run").model_record()
+
+
+def test_a_run_is_not_written_into_a_store(place: Path, tmp_path: Path, hatchway: Callable[..., Any]) -> None:
+    """The next import would replace both."""
+    shutil.copytree(place / "store", tmp_path / "store")
+    ended = hatchway("train", tmp_path / "store", "--out", tmp_path / "store")
+    assert (ended.code, "is a store" in ended.err) == (2, True)
+    assert not (tmp_path / "store" / "run.json").exists()
 
 
 def test_a_store_that_changed_since_is_refused(

@@ -1,6 +1,7 @@
 """Writes that are there whole or not at all: beside, fsync, rename.
 
 A killed writer leaves only a ``.NAME.partial`` beside the target, which the next writer of the same name removes.
+Where the target is a symbolic link, what it points to is replaced, on its own disk; the link stays.
 """
 
 import os
@@ -20,6 +21,11 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
+def _behind_links(target: Path) -> Path:
+    """Follow the target itself, if it is a link (also one that points to nothing yet)."""
+    return Path(os.path.realpath(target)) if target.is_symlink() else target
+
+
 def _partial(target: Path) -> Path:
     return target.with_name(f".{target.name}.partial")
 
@@ -34,6 +40,7 @@ def _remove(path: Path) -> None:
 @contextmanager
 def replacing_file(target: Path) -> Iterator[Path]:
     """Yield a path to write to; when the block ends well it becomes ``target``, otherwise nothing has changed."""
+    target = _behind_links(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(target)
     _remove(partial)
@@ -54,6 +61,7 @@ def replacing_folder(target: Path) -> Iterator[Path]:
     An existing ``target`` is moved aside for the moment between two renames and removed afterwards. A kill in that
     moment leaves it whole under ``.NAME.old``; :func:`settle`, which every reader of such folders calls, puts it back.
     """
+    target = _behind_links(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     settle(target)
     partial = _partial(target)
@@ -78,6 +86,7 @@ def replacing_folder(target: Path) -> Iterator[Path]:
 
 def settle(target: Path) -> None:
     """Finish what a killed :func:`replacing_folder` left: put the old folder back, or remove it if the new is there."""
+    target = _behind_links(target)
     old = target.with_name(f".{target.name}.old")
     if not old.exists():
         return

@@ -55,7 +55,7 @@ def save_checkpoint(
     Returns:
         The checkpoint's folder, ``step-00000500``.
     """
-    target = folder / f"step-{at.step:08d}"
+    target = folder / _name(at.step)
     with replacing_folder(target) as partial:
         safetensors.torch.save_file(_contiguous(model.state_dict()), partial / "weights.safetensors")
         safetensors.torch.save_file(
@@ -79,25 +79,34 @@ def load_checkpoint(path: Path, model: nn.Module, loss: nn.Module, optimisers: d
         ArtefactError: the checkpoint is cut short, of another version, or of another model.
     """
     try:
-        about: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        about: Any = json.loads((path / "state.json").read_text(encoding="utf-8"))
         weights = safetensors.torch.load_file(path / "weights.safetensors")
         state = safetensors.torch.load_file(path / "state.safetensors")
     except (OSError, ValueError, safetensors.SafetensorError) as error:
         raise ArtefactError(
             f"{path}: cannot be read ({error}); remove the folder to resume from the one before"
         ) from None
-    if about.pop("version", None) != VERSION:
+    if not isinstance(about, dict) or about.pop("version", None) != VERSION:
         raise ArtefactError(f"{path}: is of another format version; this Hatchway reads version {VERSION}")
     try:
         model.load_state_dict(weights)
         loss.load_state_dict({k.removeprefix("loss."): v for k, v in state.items() if k.startswith("loss.")})
     except RuntimeError as error:
         raise ArtefactError(f"{path}: is of another model than the settings describe ({error})") from None
-    _restore_optimisers(optimisers, state)
     try:
-        return pydantic.TypeAdapter(Progressed).validate_python(about)
+        _restore_optimisers(optimisers, state)
+        at = pydantic.TypeAdapter(Progressed).validate_python(about)
     except pydantic.ValidationError as error:
         raise ArtefactError(f"{path / 'state.json'}: is damaged ({error.errors()[0]['msg']})") from None
+    except (ValueError, KeyError) as error:
+        raise ArtefactError(f"{path / 'state.safetensors'}: is no state of these optimisers ({error})") from None
+    if path.name != _name(at.step):
+        raise ArtefactError(f"{path / 'state.json'}: is damaged (it is of step {at.step}, the folder is {path.name})")
+    return at
+
+
+def _name(step: int) -> str:
+    return f"step-{step:08d}"
 
 
 def _contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -122,4 +131,13 @@ def _restore_optimisers(optimisers: dict[str, Optimizer], tensors: dict[str, Ten
             if owner == name:
                 number, _, key = rest.partition(".")
                 state.setdefault(int(number), {})[key] = tensor
+        if not state:
+            raise ValueError(f"there is none of {name}")
+        parameters: list[Tensor] = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+        for place, values in state.items():
+            if place >= len(parameters):
+                raise ValueError(f"{name} has no parameter {place}")
+            rows = parameters[place].shape[:1]
+            if any(value.ndim and value.shape[:1] != rows for value in values.values()):
+                raise ValueError(f"{name}.{place} is of another table or layer")
         optimiser.load_state_dict({**optimiser.state_dict(), "state": state})

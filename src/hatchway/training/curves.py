@@ -27,8 +27,8 @@ class Curves:
 
     def __init__(self, folder: Path, after: int) -> None:
         self._path = folder / "log.jsonl"
-        kept = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
-        kept = [line for line in kept if line.endswith("}") and json.loads(line)["step"] <= after]
+        there = self._path.read_text(encoding="utf-8", errors="replace").splitlines() if self._path.exists() else []
+        kept = [line for line in there if (step := _step_of(line)) is not None and step <= after]
         write_text(self._path, "".join(line + "\n" for line in kept))
         self._board: Any = SummaryWriter(folder / "curves", purge_step=after + 1)
         self._losses: list[float] = []
@@ -90,3 +90,12 @@ class Curves:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._board.close()
+
+
+def _step_of(line: str) -> int | None:
+    """Return the step that a line is of, None where it is no whole line: the last may be cut short."""
+    try:
+        step = json.loads(line)["step"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return step if isinstance(step, int) else None

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from hatchway.artefacts.alone import alone_in
 from hatchway.artefacts.atomic import write_text
 from hatchway.data.engagements import Part, training_counts
 from hatchway.data.living import living_in_training
 from hatchway.data.log import Log
-from hatchway.errors import DataError, DivergedError
+from hatchway.errors import ArtefactError, DataError, DivergedError
 from hatchway.losses.sampled_softmax import SampledSoftmax
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.progress import Progress, note
@@ -92,6 +93,7 @@ def train(
     Raises:
         DataError: there is nothing to train on.
         DivergedError: the loss became NaN or ran away; names the step, the batch and the last good checkpoint.
+        UsageError: another process is training in ``folder``.
     """
     engagements = log.engagements
     positives = engagements.positives(Part.TRAIN)
@@ -105,55 +107,58 @@ def train(
     per_epoch = steps_an_epoch(len(positives), settings.batch)
     total = per_epoch * settings.epochs
     saved = folder / "checkpoints"
-    at = Progressed()
-    if resume and checkpoints(saved):
-        at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers)
-        note(f"resumed after step {at.step:,} of {total:,}")
-    curves = Curves(folder, after=at.step)
-    dropout = model.item_tower.settings.item.id_dropout if model.item_tower.columns and model.item_tower.own else 0.0
+    with alone_in(folder, "trained"):
+        at = Progressed()
+        if resume and checkpoints(saved):
+            at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers)
+            note(f"resumed after step {at.step:,} of {total:,}")
+        curves = Curves(folder, after=at.step)
+        dropout = (
+            model.item_tower.settings.item.id_dropout if model.item_tower.columns and model.item_tower.own else 0.0
+        )
 
-    rates: dict[str, float] = {}
-    model.train()
-    with curves, Progress(total - at.step, "training", "step") as progress:
-        while at.step < total:
-            epoch, first = divmod(at.step, per_epoch)
-            for batch in epoch_batches(
-                engagements,
-                positives,
-                batch=settings.batch,
-                history=model.history_length,
-                mask_days=negatives.mask_engaged_days,
-                seed=seed,
-                epoch=epoch,
-                first_step=first,
-            ):
-                rates = set_rates(optimisers, settings, at.step / total)
-                ledger = source.ledger(batch, at.step)
-                hidden = _hidden(dropout, len(batch.positives) + len(ledger.items), seed, at.step)
-                loss = batch_loss(model, loss_of, batch, ledger, hidden)
-                value = float(loss.detach())
-                at = _counted(at, value)
-                _check(at, value, settings, batch, log, folder)
-                for optimiser in optimisers.values():
-                    optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                for optimiser in optimisers.values():
-                    optimiser.step()
+        rates: dict[str, float] = {}
+        model.train()
+        with curves, Progress(total - at.step, "training", "step") as progress:
+            while at.step < total:
+                epoch, first = divmod(at.step, per_epoch)
+                for batch in epoch_batches(
+                    engagements,
+                    positives,
+                    batch=settings.batch,
+                    history=model.history_length,
+                    mask_days=negatives.mask_engaged_days,
+                    seed=seed,
+                    epoch=epoch,
+                    first_step=first,
+                ):
+                    rates = set_rates(optimisers, settings, at.step / total)
+                    ledger = source.ledger(batch, at.step)
+                    hidden = _hidden(dropout, len(batch.positives) + len(ledger.items), seed, at.step)
+                    loss = batch_loss(model, loss_of, batch, ledger, hidden)
+                    value = float(loss.detach())
+                    at = _counted(at, value)
+                    _check(at, value, settings, batch, log, folder)
+                    for optimiser in optimisers.values():
+                        optimiser.zero_grad(set_to_none=True)
+                    loss.backward()
+                    for optimiser in optimisers.values():
+                        optimiser.step()
 
-                curves.step(at.step, value, rates, ledger)
-                progress.advance(text=f"loss {fmean(at.recent_losses):.4f}")
-                if at.step % per_epoch == 0 and validation is not None and _is_due(at.step // per_epoch, settings):
-                    at = _validate(at, model, validation, folder, curves)
-                    model.train()
-                if at.step % settings.checkpoint_steps == 0 or at.step == total:
-                    _check_weights(model, at, folder)
-                    save_checkpoint(saved, model, loss_of, optimisers, at, settings.keep_checkpoints)
-        curves.finish(at.step, rates)
-    model.eval()
-    chosen = at.step
-    if settings.select == "best" and at.best_score is not None:
-        chosen = _take_best(model, folder)
-    return Trained(at.step, at.history, chosen, fmean(at.recent_losses))
+                    curves.step(at.step, value, rates, ledger)
+                    progress.advance(text=f"loss {fmean(at.recent_losses):.4f}")
+                    if at.step % per_epoch == 0 and validation is not None and _is_due(at.step // per_epoch, settings):
+                        at = _validate(at, model, validation, folder, curves)
+                        model.train()
+                    if at.step % settings.checkpoint_steps == 0 or at.step == total:
+                        _check_weights(model, at, folder)
+                        save_checkpoint(saved, model, loss_of, optimisers, at, settings.keep_checkpoints)
+            curves.finish(at.step, rates)
+        model.eval()
+        chosen = at.step
+        if settings.select == "best" and at.best_score is not None:
+            chosen = _take_best(model, folder)
+        return Trained(at.step, at.history, chosen, fmean(at.recent_losses))
 
 
 def make_optimisers(model: TwoTower, loss: nn.Module, settings: TrainingSettings) -> dict[str, Optimizer]:
@@ -248,5 +253,10 @@ def _validate(at: Progressed, model: TwoTower, validation: Validation, folder: P
 
 def _take_best(model: TwoTower, folder: Path) -> int:
     """Give the model the weights of its best validation and return their step."""
-    best = checkpoints(folder / "best")[-1]
-    return load_checkpoint(best, model, nn.Module(), {}).step
+    found = checkpoints(folder / "best")
+    if not found:
+        raise ArtefactError(
+            f"{folder / 'best'} has no whole weights left, although the run had a best validation; remove {folder} and "
+            "train again"
+        )
+    return load_checkpoint(found[-1], model, nn.Module(), {}).step

@@ -8,12 +8,13 @@ from typing import Any, Self
 import pydantic
 import safetensors.torch
 
+from hatchway.artefacts.alone import alone_in
 from hatchway.artefacts.atomic import replacing_folder, settle, write_text
 from hatchway.data.log import Log, build_log
 from hatchway.data.positives import PositivesSettings
 from hatchway.data.splits import SplitSettings
-from hatchway.data.store import Store
-from hatchway.errors import ArtefactError, DataError
+from hatchway.data.store import Store, is_store
+from hatchway.errors import ArtefactError, DataError, UsageError
 from hatchway.settings import Settings
 from hatchway.towers.build import build_model
 from hatchway.towers.features import FeatureReading
@@ -102,16 +103,27 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, record: RunRecord) -> Self:
-        """Write the record of a new run, before anything is trained."""
-        write_text(path / "run.json", record.model_dump_json(indent=1) + "\n")
+        """Write the record of a new run, before anything is trained.
+
+        Raises:
+            UsageError: another process has just begun one there, or a store lies there.
+        """
+        if is_store(path):
+            raise UsageError(f"{path} is a store, and an import would replace the run with it; name another folder")
+        with alone_in(path, "trained"):
+            if (path / "run.json").exists():
+                raise UsageError(
+                    f"{path} holds a run already, begun by another process just now; choose another folder"
+                )
+            write_text(path / "run.json", record.model_dump_json(indent=1) + "\n")
         return cls(path, record)
 
     def store(self) -> Store:
-        """Open the store that the run was trained on.
+        """Open the store that the run was trained on, hashing its parts: the model knows items by their row numbers.
 
         Raises:
             DataError: the store is gone.
-            ArtefactError: the store has changed since.
+            ArtefactError: the store, or a part of it, has changed since.
         """
         store = Store.open(self.path / self.record.store)
         if store.digest != self.record.store_digest:
@@ -119,6 +131,7 @@ class RunFolder:
                 f"the store {store.path} has changed since {self.path} was trained (digest {store.digest[:12]} "
                 f"instead of {self.record.store_digest[:12]}); item rows may mean other items now: train again"
             )
+        store.verify()
         return store
 
     def log(self) -> Log:
@@ -140,12 +153,20 @@ class RunFolder:
 
         Raises:
             DataError: the run is not finished.
+            ArtefactError: the record cannot be read.
         """
         if not self.is_finished():
             raise DataError(
                 f"{self.path} has no finished model; continue it with: hatchway train STORE --out {self.path} --resume"
             )
-        return ModelRecord.model_validate_json((self.model_folder / "model.json").read_bytes())
+        path = self.model_folder / "model.json"
+        try:
+            return ModelRecord.model_validate_json(path.read_bytes())
+        except pydantic.ValidationError as error:
+            raise ArtefactError(
+                f"{path} is damaged or of another version of Hatchway ({error.errors()[0]['msg']}); remove "
+                f"{self.model_folder} and finish the run again: hatchway train STORE --out {self.path} --resume"
+            ) from None
 
     def load_model(self, log: Log) -> TwoTower:
         """Return the trained model, in evaluation mode.

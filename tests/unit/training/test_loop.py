@@ -1,17 +1,20 @@
 """The loop: it learns, it resumes to the bit, and it stops when the loss does."""
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
+from hatchway.artefacts.alone import alone_in
 from hatchway.data.contexts import contexts_of
 from hatchway.data.engagements import Part
 from hatchway.data.log import Log
-from hatchway.errors import ArtefactError, DataError, DivergedError
+from hatchway.errors import ArtefactError, DataError, DivergedError, UsageError
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.towers.build import build_model
 from hatchway.towers.settings import ContextSettings, ItemSettings, ModelSettings
@@ -191,6 +194,55 @@ def test_a_cut_checkpoint_is_named(log: Log, tmp_path: Path) -> None:
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ArtefactError, match="step-00000048"):
         run(log, tmp_path, "factorisation", resume=True)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", "{}", '{"version": 1, "step": "x"}', '{"version": 1, "step": 5}'])
+def test_a_damaged_state_is_named(log: Log, tmp_path: Path, text: str) -> None:
+    """Whatever stands in state.json, what is wrong is said with the folder's name."""
+    run(log, tmp_path, "factorisation")
+    (checkpoints(tmp_path / "checkpoints")[-1] / "state.json").write_text(text)
+    with pytest.raises(ArtefactError, match="step-00000048"):
+        run(log, tmp_path, "factorisation", resume=True)
+
+
+def test_state_of_other_tables_is_refused(log: Log, tmp_path: Path) -> None:
+    """An accumulator of three rows belongs to another table; resuming with it would fail, or do something else."""
+    run(log, tmp_path, "factorisation")
+    path = checkpoints(tmp_path / "checkpoints")[-1] / "state.safetensors"
+    whole = load_file(path)
+    cut = {name: value[:3] if value.ndim else value for name, value in whole.items()}
+    none = {name: value for name, value in whole.items() if not name.startswith("tables")}
+    for tensors in (cut, none, {**whole, "tables.x.square": torch.ones(1)}):
+        save_file(tensors, path)
+        with pytest.raises(ArtefactError, match=r"state\.safetensors"):
+            run(log, tmp_path, "factorisation", resume=True)
+
+
+def test_a_cut_line_of_the_log_is_dropped(log: Log, tmp_path: Path) -> None:
+    """A full disk may cut a line where it still ends with a brace; that must not keep a run from being resumed."""
+    run(log, tmp_path, "factorisation")
+    path = tmp_path / "log.jsonl"
+    whole = path.read_text(encoding="utf-8")
+    path.write_bytes(whole.encode() + b'\xff\n[1]\n{"step": 48, "loss": 1.0, "rates": {"tables": 0.1}')
+    run(log, tmp_path, "factorisation", resume=True)
+    assert path.read_text(encoding="utf-8") == whole
+
+
+def test_best_weights_that_are_gone_are_missed(log: Log, tmp_path: Path) -> None:
+    """The run says what is not there, instead of failing over it."""
+    judge = Validation(lambda _: {"ndcg@20": 0.5}, "ndcg@20")
+    run(log, tmp_path, "factorisation", validation=judge)
+    shutil.rmtree(tmp_path / "best")
+    with pytest.raises(ArtefactError, match="best"):
+        run(log, tmp_path, "factorisation", validation=judge, resume=True)
+
+
+def test_two_trainings_in_one_folder_are_refused(log: Log, tmp_path: Path) -> None:
+    """The second would write into the checkpoints of the first, and end with a mixture of both."""
+    with alone_in(tmp_path, "trained"), pytest.raises(UsageError, match="is being trained by another process"):
+        run(log, tmp_path, "factorisation")
+    assert not (tmp_path / "checkpoints").exists()
+    run(log, tmp_path, "factorisation")
 
 
 def test_nothing_to_train_on_is_said(log: Log, tmp_path: Path) -> None:
