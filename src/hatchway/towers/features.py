@@ -74,6 +74,12 @@ def fit_reading(frame: pl.DataFrame, settings: ItemSettings, buckets: int) -> Fe
             f"the model reads item column {absent[0]!r}, which the catalogue does not have; it has "
             f"{', '.join(frame.columns)}. Take the column out of model.item, or import the catalogue with it"
         )
+    nested = [name for name in settings.texts if frame[name].dtype.is_nested()]
+    if nested:
+        raise DataError(
+            f"item column {nested[0]!r} is declared a text but holds {frame[nested[0]].dtype}; allowed: text or a "
+            "number a row. A list of names may stand under model.item.categories, where its first counts"
+        )
     return FeatureReading(
         categories={
             name: tuple(_names(frame[name]).drop_nulls().unique().sort().to_list()) for name in settings.categories
@@ -103,7 +109,8 @@ def read_features(frame: pl.DataFrame, reading: FeatureReading) -> ItemFeatures:
     for name, scale in reading.numbers.items():
         numbers = _column(frame, name, pl.Float64).cast(pl.Float64).to_numpy().astype(np.float64)
         missing = ~np.isfinite(numbers)
-        scaled = np.where(missing, 0.0, (np.where(missing, 0.0, numbers) - scale.mean) / scale.deviation)
+        with np.errstate(over="ignore"):  # cut below
+            scaled = np.where(missing, 0.0, (np.where(missing, 0.0, numbers) - scale.mean) / scale.deviation)
         # A price of a thousand million must not drown the other columns.
         dense += [np.clip(scaled, -5, 5).astype(np.float32)[:, None], missing.astype(np.float32)[:, None]]
     for name, length in reading.vectors.items():
@@ -146,8 +153,14 @@ def _scale(name: str, column: pl.Series) -> NumberScale:
     finite = column.cast(pl.Float64).drop_nulls()
     finite = finite.filter(finite.is_finite())
     values = finite.to_numpy()
-    deviation = float(values.std()) if len(values) else 0.0
-    return NumberScale(mean=float(values.mean()) if len(values) else 0.0, deviation=deviation if deviation > 0 else 1.0)
+    if not len(values):
+        return NumberScale(mean=0.0, deviation=1.0)
+    with np.errstate(over="ignore"):
+        mean, deviation = float(values.mean()), float(values.std())
+    if not np.isfinite([mean, deviation]).all():  # sums or squares beyond what a float holds
+        largest = float(np.abs(values).max())
+        mean, deviation = (largest * float(part) for part in ((values / largest).mean(), (values / largest).std()))
+    return NumberScale(mean=mean, deviation=deviation if deviation > 0 else 1.0)
 
 
 def _length(name: str, column: pl.Series) -> int:

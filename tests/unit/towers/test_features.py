@@ -80,3 +80,19 @@ def test_a_number_that_is_infinite_counts_as_missing() -> None:
     frame = pl.DataFrame({"item": [1, 2, 3], "price": [1.0, float("inf"), float("nan")]})
     settings = ItemSettings(numbers=("price",))
     assert read_features(frame, fit_reading(frame, settings, 10)).dense[:, 1].tolist() == [0.0, 1.0, 1.0]
+
+
+def test_numbers_whose_squares_are_too_large_have_a_scale() -> None:
+    """Of 1e308 and -1e308 the mean is 0 and the deviation 1e308, although neither sum of squares is a float."""
+    frame = pl.DataFrame({"item": [1, 2, 3], "price": [1e308, -1e308, None]})
+    settings = ItemSettings(numbers=("price",))
+    reading = fit_reading(frame, settings, 16)
+    assert reading.numbers["price"].deviation == pytest.approx(1e308)
+    assert read_features(frame, reading).dense.tolist() == [[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]
+
+
+def test_a_list_is_no_text() -> None:
+    """It is said which column, and where lists of names belong."""
+    frame = pl.DataFrame({"item": [1], "tags": [["oak", "bed"]]})
+    with pytest.raises(DataError, match="'tags' is declared a text but holds List"):
+        fit_reading(frame, ItemSettings(texts=("tags",)), 16)

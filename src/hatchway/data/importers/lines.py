@@ -60,14 +60,26 @@ def header_of(file: TextFile, separator: str) -> list[str]:
     """Return the names in the first line of a CSV file.
 
     Raises:
-        DataError: a name is there twice.
+        DataError: a name is there twice, or reserved.
     """
     names = next(csv.reader([_first_line(file)], delimiter=separator), [])
     names = [name.strip() or f"column_{number}" for number, name in enumerate(names, start=1)]
     twice = [name for at, name in enumerate(names) if name in names[:at]]
     if twice:
         raise DataError(f"{file.name} has the column {twice[0]!r} twice; rename one of them")
+    check_names(file.name, names)
     return names
+
+
+def check_names(file: str, names: Sequence[str]) -> None:
+    """Refuse column names that begin as the importers' own do.
+
+    Raises:
+        DataError: one does.
+    """
+    ours = [name for name in names if name.startswith("@")]
+    if ours:
+        raise DataError(f"{file} has a column {ours[0]!r}; names that begin with @ are reserved: rename it in the file")
 
 
 def separator_of(file: TextFile) -> str:

@@ -171,13 +171,21 @@ def _number(rules: _Rules, name: str, dtype: pl.DataType) -> None:
     else:
         raise DataError(f"column {name!r} is {dtype} and must hold numbers")
     rules.read[f"@number:{name}"] = number
-    bad = _given(name, dtype) & (read.is_null() | read.is_finite().not_())
+    typed, kind = (read.fill_null(1.0) if name == "weight" else read), _NUMBERS[name]
+    typed = typed.cast(kind, strict=False)
+    if kind.is_integer() and (dtype == pl.String or dtype.is_integer()):
+        # Not by way of a float, which has 53 bits: an order may be a time in nanoseconds.
+        exact = pl.col(name).str.strip_chars() if dtype == pl.String else pl.col(name)
+        typed = pl.coalesce(exact.cast(kind, strict=False), typed)
+    rules.typed[name] = typed
+    known = pl.col(f"@typed:{name}")
+    beyond = known.is_null() if kind.is_integer() else known.is_infinite()
+    bad = _given(name, dtype) & (read.is_null() | read.is_finite().not_() | beyond)
     if name in ("weight", "price", "position"):
         bad = bad | (read < 0)
     if name == "order":
         bad = bad | read.is_null()
     rules.reasons.append(("number not understood", bad))
-    rules.typed[name] = (read.fill_null(1.0) if name == "weight" else read).cast(_NUMBERS[name], strict=False)
 
 
 def _word(rules: _Rules, name: str, dtype: pl.DataType, events: Mapping[str, str]) -> None:

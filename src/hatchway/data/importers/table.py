@@ -12,7 +12,7 @@ import pydantic
 
 from hatchway.data.importers.files import SourceFile, as_file, as_text, files_of, listing
 from hatchway.data.importers.intake import ImportSettings, Source, items_of, take_in
-from hatchway.data.importers.lines import BAD, FILE, LINE, Rows, header_of, read_csv, separator_of
+from hatchway.data.importers.lines import BAD, FILE, LINE, Rows, check_names, header_of, read_csv, separator_of
 from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES
 from hatchway.data.store import Store
 from hatchway.errors import DataError
@@ -133,7 +133,9 @@ def _ending(file: SourceFile) -> str | None:
 
 def _parquet(file: SourceFile, work: Path) -> pl.LazyFrame:
     try:
-        frame = pl.scan_parquet(as_file(file, work), glob=False, hive_partitioning=False, row_index_name=LINE)
+        path = as_file(file, work)
+        check_names(file.name, pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema().names())
+        frame = pl.scan_parquet(path, glob=False, hive_partitioning=False, row_index_name=LINE)
         frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"{file.name} is no Parquet file, or damaged ({str(error).splitlines()[0]})") from None

@@ -140,6 +140,33 @@ def test_an_order_of_ones_own_stands_for_time(imported: Importer) -> None:
     assert reasons(store) == [(5, "number not understood")]
 
 
+def test_an_order_has_all_its_digits(imported: Importer) -> None:
+    """Nanoseconds differ in digits that a float has not; what does not fit 64 bits is no number, and not the first."""
+    store = imported(
+        "buyer,item,order\n1,a,1772323200000000002\n1,b,1772323200000000001\n1,c,9223372036854775808\n",
+        max_rejected=0.5,
+    )
+    assert store.events().select("item").collect()["item"].to_list() == ["b", "a"]
+    assert store.manifest.rejected == {"number not understood": 1}
+
+
+def test_a_weight_that_float32_cannot_hold_is_no_number(imported: Importer) -> None:
+    """It would be infinite, and every loss with it."""
+    store = imported("buyer,item,weight\n1,a,1e40\n1,b,2\n", max_rejected=0.5)
+    assert store.events().select("item", "weight").collect().rows() == [("b", 2.0)]
+    assert store.manifest.rejected == {"number not understood": 1}
+
+
+@pytest.mark.parametrize("parquet", [False, True])
+def test_names_of_the_importers_own_are_refused(tmp_path: Path, parquet: bool) -> None:
+    """Columns that begin with @ are where a row's file and line stand while it is read."""
+    frame = pl.DataFrame({"buyer": [1], "item": [2], "@file": [3]})
+    source = tmp_path / ("log.parquet" if parquet else "log.csv")
+    (frame.write_parquet if parquet else frame.write_csv)(source)
+    with pytest.raises(DataError, match="'@file'; names that begin with @ are reserved"):
+        import_table(source, tmp_path / "store")
+
+
 def test_types_of_text_columns_come_from_all_values(imported: Importer) -> None:
     """Leading zeros keep a column text; one odd value does too; blanks are nulls; weights default to 1."""
     text = (
