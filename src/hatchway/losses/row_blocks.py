@@ -106,7 +106,8 @@ class _RowBlocks(torch.autograd.Function):
             query, columns, extra = (grad * grad_sum for grad in ctx.saved_tensors)
         else:
             query, columns, extra, bias = ctx.saved_tensors
-            _, query, columns, extra = _run(query, columns, bias, ctx.adjustments, extra, grad_loss.contiguous())
+            with torch.autocast(query.device.type, enabled=False):  # float32 here as on the way forward
+                _, query, columns, extra = _run(query, columns, bias, ctx.adjustments, extra, grad_loss.contiguous())
         return query, columns, extra, None, None, None
 
 

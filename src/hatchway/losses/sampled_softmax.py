@@ -8,6 +8,7 @@ Alpha 1 learns scores that keep the items' popularity (log P up to a constant); 
 divided out, the pointwise mutual information with the sampling distribution (Bengio & Senécal 2008; Yi et al. 2019).
 """
 
+import math
 from typing import Literal
 
 import torch
@@ -120,8 +121,10 @@ def _check(query: Tensor, positive: Tensor, columns: Tensor, ledger: Ledger, wei
                 f"{name} has shape {tuple(got[name])}, expected {shape}: query is [B, d] = {(batch, width)} and the "
                 f"ledger has {len(ledger.items)} columns"
             )
-    if weight is not None and (weight.shape != (batch,) or not float(weight.sum()) > 0 or float(weight.min()) < 0):
+    if weight is not None and (
+        weight.shape != (batch,) or not 0 < float(weight.float().sum()) < math.inf or float(weight.min()) < 0
+    ):
         raise DataError(
             f"weight has shape {tuple(weight.shape)} and sum {float(weight.sum())}; allowed: [B] = ({batch},), none "
-            "negative, not all 0"
+            "negative, not all 0, and a sum that float32 can hold"
         )

@@ -80,12 +80,18 @@ class Ledger:
     copy_columns: Tensor
 
     def __post_init__(self) -> None:
-        """Refuse columns that the ledger's own account says cannot be there."""
+        """Refuse columns and positives that the ledger's own account says cannot be there."""
         if not bool(torch.isfinite(self.log_count).all()):
             column = int((~torch.isfinite(self.log_count)).nonzero()[0, 0])
             raise DataError(
                 f"column {column} holds item row {int(self.items[column])}, whose expected count is 0: it was drawn "
                 "although no source could draw it. Are the counts those of the positives that are being trained on?"
+            )
+        if not bool(torch.isfinite(self.positive_log_count).all()):
+            row = int((~torch.isfinite(self.positive_log_count)).nonzero()[0, 0])
+            raise DataError(
+                f"row {row} has the positive item row {int(self.positives[row])}, whose expected count is 0: no source "
+                "could draw it, so it cannot be corrected. Are the counts those of the positives that are trained on?"
             )
 
 

@@ -76,6 +76,19 @@ def test_half_precision_inputs_are_computed_in_float32() -> None:
     assert float(got) == pytest.approx(wanted, rel=1e-6)
 
 
+def test_the_way_back_is_in_float32_under_autocast_too() -> None:
+    """With ``reduction="none"`` the logits are computed again on the way back, wherever that is called."""
+    gradients = []
+    for mixed in (False, True):
+        query = torch.tensor([[0.123456789, 1.3]], requires_grad=True)
+        columns = torch.tensor([[0.7654321, 0.1], [0.3, 0.987654], [1.0, 2.0]])
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
+            sampled_softmax(query, torch.ones(1, 2), columns, ledger(), reduction="none").sum().backward()
+        assert query.grad is not None
+        gradients.append(query.grad)
+    assert torch.equal(*gradients)
+
+
 def test_columns_may_be_a_strided_view() -> None:
     """Non-contiguous inputs give what contiguous ones give."""
     wide = torch.randn(3, 8, generator=torch.Generator().manual_seed(1))
@@ -95,6 +108,8 @@ def test_what_cannot_be_a_batch_is_refused() -> None:
         sampled_softmax(one, torch.ones(2, 2), torch.ones(3, 2), ledger())
     with pytest.raises(DataError, match="not all 0"):
         sampled_softmax(one, one, torch.ones(3, 2), ledger(), weight=torch.zeros(1))
+    with pytest.raises(DataError, match="a sum that float32 can hold"):
+        sampled_softmax(one, one, torch.ones(3, 2), ledger(), weight=torch.full((1,), math.inf))
     for temperature in (0.0, -1.0, math.nan):
         with pytest.raises(SettingsError, match="allowed: above 0"):
             sampled_softmax(one, one, torch.ones(3, 2), ledger(), temperature=temperature)

@@ -79,6 +79,16 @@ def test_a_column_that_no_source_can_draw_is_refused() -> None:
         draw_ledger(torch.tensor([0, 3]), [InBatch(ExactCounts(COUNTS))], torch_stream(1), "uncorrected")
 
 
+def test_a_positive_that_no_source_can_draw_has_no_correction() -> None:
+    """Under ``yi`` its own count is 0 as well: ln 0 would make the loss NaN. Under ``count`` it stands for itself."""
+    living = [Uniform(4, 2, torch.tensor([True, True, True, False]))]
+    positives = torch.tensor([0, 3])
+    with pytest.raises(DataError, match="row 1 has the positive item row 3, whose expected count is 0"):
+        draw_ledger(positives, living, torch_stream(1), "yi")
+    counted = draw_ledger(positives, living, torch_stream(1), "count").positive_log_count.exp()
+    assert counted.tolist() == pytest.approx([1 + 2 / 3, 1.0])
+
+
 def test_in_batch_comes_first() -> None:
     """Column c is row c's positive only if the in-batch columns are the first."""
     with pytest.raises(SettingsError, match="must come first"):
