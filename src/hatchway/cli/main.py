@@ -67,6 +67,12 @@ def main() -> None:
         if end.code == 130:
             print("interrupted", file=sys.stderr)
         raise
+    except OSError as error:  # a full disk, a folder without rights: nothing that a traceback would explain
+        if os.environ.get("HATCHWAY_DEBUG") == "1":
+            traceback.print_exc()
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
+        sys.exit(3)
     except Exception as error:  # noqa: BLE001 - the outermost edge: a traceback is no message
         message = "".join(traceback.format_exception_only(error)).strip()
         message = f"unexpected error: {message}\nrun it again with HATCHWAY_DEBUG=1 for the whole traceback"

@@ -1,5 +1,6 @@
 """An error becomes a message on stderr and the exit code that says what kind it was."""
 
+import errno
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -47,6 +48,14 @@ def test_the_unexpected_is_short_until_asked(hatchway: Callable[..., Any], monke
     assert "HATCHWAY_DEBUG=1" in ended.err
     monkeypatch.setenv("HATCHWAY_DEBUG", "1")
     assert "Traceback" in hatchway("anything").err
+
+
+def test_a_full_disk_is_said_in_one_line(hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the system refuses is the work's failure: place and cause, and no talk of tracebacks."""
+    monkeypatch.delenv("HATCHWAY_DEBUG", raising=False)
+    monkeypatch.setattr(program, "app", raising(OSError(errno.ENOSPC, "No space left on device", "runs/a/x")))
+    ended = hatchway("anything")
+    assert (ended.code, ended.out, ended.err) == (3, "", "error: runs/a/x: No space left on device\n")
 
 
 def test_interrupted(hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
