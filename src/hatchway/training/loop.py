@@ -168,7 +168,7 @@ def make_optimisers(model: TwoTower, loss: nn.Module, settings: TrainingSettings
     others = [p for module in (model, loss) for p in module.parameters() if p.requires_grad and id(p) not in known]
     made: dict[str, Optimizer] = {}
     if tables:
-        made["tables"] = RowWiseAdagrad(tables, settings.table_rate)
+        made["tables"] = RowWiseAdagrad(tables, settings.table_rate, shrink=settings.table_shrink)
     if others:
         made["layers"] = torch.optim.Adam(others, lr=settings.layer_rate)
     return made

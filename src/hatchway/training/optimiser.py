@@ -36,7 +36,13 @@ class RowWiseAdagrad(Optimizer):
     """
 
     def __init__(
-        self, parameters: Iterable[Tensor], learning_rate: float, *, decay: float = 1.0, epsilon: float = 1e-8
+        self,
+        parameters: Iterable[Tensor],
+        learning_rate: float,
+        *,
+        decay: float = 1.0,
+        shrink: float = 0.0,
+        epsilon: float = 1e-8,
     ) -> None:
         """Make the optimiser.
 
@@ -44,9 +50,11 @@ class RowWiseAdagrad(Optimizer):
             parameters: [N, d] tables with sparse gradients.
             learning_rate: the step's length in units of the gradient's root mean square.
             decay: factor on a row's accumulator at each of its updates; 1 is Adagrad, below 1 forgets as RMSprop does.
+            shrink: weight decay apart from the gradient (Loshchilov & Hutter 2019), of touched rows only: at each of
+                its updates a row loses this share of itself, times the learning rate.
             epsilon: added to the root, so that a zero gradient moves nothing.
         """
-        super().__init__(list(parameters), {"lr": learning_rate, "decay": decay, "epsilon": epsilon})
+        super().__init__(list(parameters), {"lr": learning_rate, "decay": decay, "shrink": shrink, "epsilon": epsilon})
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -74,4 +82,7 @@ class RowWiseAdagrad(Optimizer):
                     square += fresh
                     scale = square
                 state["square"][rows] = square
-                table.index_add_(0, rows, gradient * (-group["lr"] / (scale.sqrt() + group["epsilon"]))[:, None])
+                change = gradient * (-group["lr"] / (scale.sqrt() + group["epsilon"]))[:, None]
+                if group["shrink"]:
+                    change -= group["lr"] * group["shrink"] * table[rows]
+                table.index_add_(0, rows, change)

@@ -16,6 +16,7 @@ class TrainingSettings(Settings):
         temperature: divides the scores inside the loss.
         learn_temperature: make the temperature a parameter.
         table_rate: learning rate of the tables (row-wise Adagrad).
+        table_shrink: weight decay of the tables: a row that is looked up loses this share of itself, times the rate.
         layer_rate: learning rate of everything else (Adam).
         schedule: ``linear`` lowers both rates to 0 over the run, ``constant`` leaves them.
         warmup: share of the steps in which the rates rise from 0.
@@ -33,6 +34,7 @@ class TrainingSettings(Settings):
     temperature: float = pydantic.Field(default=0.1, gt=0)
     learn_temperature: bool = False
     table_rate: float = pydantic.Field(default=0.1, gt=0)
+    table_shrink: float = pydantic.Field(default=0.0, ge=0, lt=1)
     layer_rate: float = pydantic.Field(default=1e-3, gt=0)
     schedule: Literal["linear", "constant"] = "linear"
     warmup: float = pydantic.Field(default=0.0, ge=0, lt=1)

@@ -59,3 +59,12 @@ def test_a_closure_is_refused() -> None:
     """It would be ignored otherwise."""
     with pytest.raises(TypeError, match="no closure"):
         RowWiseAdagrad([nn.Embedding(2, 2, sparse=True).weight], 0.1).step(lambda: 0.0)
+
+
+def test_shrinking_takes_a_share_of_touched_rows_only() -> None:
+    """Weight decay apart from the gradient: 1 − 0.5·0.1·1 − 0.5 for the touched row; the other stays."""
+    table = nn.Embedding(2, 1, sparse=True, _weight=torch.ones(2, 1))
+    optimiser = RowWiseAdagrad([table.weight], 0.5, shrink=0.1, epsilon=0.0)
+    lookups(table, [1], [3.0])
+    optimiser.step()
+    assert table.weight[:, 0].tolist() == pytest.approx([1.0, 1 - 0.05 - 0.5])
