@@ -1,5 +1,6 @@
 """``hatchway train``: from a store to a run folder."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +40,6 @@ def run(
     keep_freed_memory()
     folder = train_run(store, out, load_recipe(recipe, assign or ()), resume=resume)
     about = folder.model_record()
-    last = {name: value for name, value in about.validation[-1].items() if name != "step"} if about.validation else {}
     payload = {
         "run": str(out),
         "step": about.step,
@@ -48,8 +48,24 @@ def run(
         "items": about.items,
         "buyers": about.buyers,
     }
-    lines = [f"trained {out}: weights of step {about.step:,}, mean training loss {about.loss:.4f}"]
-    if last:
-        lines.append("validation: " + ", ".join(f"{name} {value:.4f}" for name, value in last.items()))
-    lines.append(f"next: hatchway evaluate {out}")
+    lines = [
+        f"trained {out}: the weights of step {about.step:,} are kept; mean training loss at the end {about.loss:.4f}",
+        *validation_line(about.validation, about.step),
+        f"next: hatchway evaluate {out}",
+    ]
     emit(payload, "\n".join(lines), json)
+
+
+def validation_line(history: Sequence[Mapping[str, float]], kept: int) -> list[str]:
+    """Write the validation of the weights that were kept: with ``training.select`` best that is seldom the last one.
+
+    Where those weights were never validated, it is the last validation before them, and the line names its step.
+
+    >>> validation_line([{"step": 5, "recall@20": 0.27}, {"step": 10, "recall@20": 0.2}], kept=5)
+    ['validation of step 5: recall@20 0.2700']
+    """
+    known = [judged for judged in history if judged["step"] <= kept]
+    if not known:
+        return []
+    scores = ", ".join(f"{name} {value:.4f}" for name, value in known[-1].items() if name != "step")
+    return [f"validation of step {known[-1]['step']:,.0f}: {scores}"]
