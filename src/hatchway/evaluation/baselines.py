@@ -2,17 +2,11 @@
 
 import numpy as np
 
-from hatchway.data.engagements import Engagements, Int64, Part
+from hatchway.data.engagements import Int64
 from hatchway.evaluation.cases import Cases
 from hatchway.evaluation.ranking import rank_by_item
 from hatchway.evaluation.ranks import Ranks
 from hatchway.evaluation.settings import BaselineName
-
-
-def training_counts(engagements: Engagements, item_count: int) -> Int64:
-    """Return how many training positives each item has, [N] int64; nothing of validation or test is counted."""
-    rows = engagements.positives(Part.TRAIN)
-    return np.bincount(engagements.items[rows], minlength=item_count).astype(np.int64)
 
 
 def baseline_ranks(name: BaselineName, cases: Cases, counts: Int64) -> Ranks:

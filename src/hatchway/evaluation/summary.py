@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hatchway.data.engagements import Int64, Part
+from hatchway.data.engagements import Int64, Part, training_counts
 from hatchway.data.log import Log
-from hatchway.evaluation.baselines import baseline_ranks, training_counts
+from hatchway.evaluation.baselines import baseline_ranks
 from hatchway.evaluation.cases import Cases, SplitProtocol, cases_for, grain_of
 from hatchway.evaluation.intervals import bootstrap_interval
 from hatchway.evaluation.metrics import METRICS

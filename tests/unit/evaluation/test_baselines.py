@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from hatchway.data.engagements import Engagements, Part
-from hatchway.evaluation.baselines import baseline_ranks, training_counts
+from hatchway.data.engagements import Engagements, Part, training_counts
+from hatchway.evaluation.baselines import baseline_ranks
 from hatchway.evaluation.cases import cases_for
 from hatchway.evaluation.metrics import recall
 
