@@ -12,7 +12,7 @@ from hatchway.artefacts.manifest import sha256_of
 from hatchway.config import RunSettings, write_recipe
 from hatchway.data.engagements import Part
 from hatchway.data.living import living_in_training
-from hatchway.data.log import build_log
+from hatchway.data.log import Log, build_log
 from hatchway.data.store import Store
 from hatchway.errors import DataError, SettingsError
 from hatchway.evaluation.result import Evaluation
@@ -24,6 +24,7 @@ from hatchway.index.model_bundle import contents_of
 from hatchway.progress import note
 from hatchway.towers.build import build_model
 from hatchway.towers.features import fit_reading
+from hatchway.towers.settings import ContextSettings, ModelSettings
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import steps_an_epoch
 from hatchway.training.loop import Validation, train
@@ -57,13 +58,14 @@ def train_run(
     log = build_log(store, settings.positives, settings.split, settings.seed)
     for line in log.notes:
         note(line)
+    made_of = _fitting(settings.model, log)
     record = RunRecord(
         store=relative_to_run(store.path, out),
         store_digest=store.digest,
         seed=settings.seed,
         positives=settings.positives,
         split=settings.split,
-        model=settings.model,
+        model=made_of,
         settings=settings.model_dump(mode="json"),
         versions={name: version(name) for name in ("hatchway", "torch", "numpy", "polars")},
         notes=log.notes,
@@ -82,13 +84,13 @@ def train_run(
             f"{rows:,} training positives make {steps} steps an epoch at training.batch = {settings.training.batch:,}; "
             "with a smaller batch the model learns more from so few"
         )
-    reading = fit_reading(log.catalogue.frame, settings.model.item, settings.model.text_buckets)
+    reading = fit_reading(log.catalogue.frame, made_of.item, made_of.text_buckets)
     living = living_in_training(log)
     if living is not None:
         note(
             f"{int((~living).sum()):,} of {len(living):,} items were not on offer in the training part: never negatives"
         )
-    model = build_model(log.catalogue, len(log.buyers), settings.model, settings.seed, reading, living)
+    model = build_model(log.catalogue, len(log.buyers), made_of, settings.seed, reading, living)
 
     quick = settings.evaluation.model_copy(
         update={"resamples": 0, "slices": False, "baselines": (), "k": (settings.training.validate_k,)}
@@ -118,7 +120,7 @@ def train_run(
         ModelRecord(
             items=len(log.catalogue),
             buyers=len(log.buyers),
-            model=settings.model,
+            model=made_of,
             reading=reading,
             step=done.chosen_step,
             validation=done.history,
@@ -126,6 +128,19 @@ def train_run(
         ),
     )
     return folder
+
+
+def _fitting(settings: ModelSettings, log: Log) -> ModelSettings:
+    """Switch off the part of the context tower that the log has nothing for, and say so.
+
+    Raises:
+        SettingsError: the tower would be left with nothing to read.
+    """
+    if settings.kind != "context" or not settings.context.text or log.engagements.query_texts is not None:
+        return settings
+    note("query text: the log has none (column query), so the context tower reads none")
+    without = settings.context.model_dump() | {"text": False}
+    return settings.model_copy(update={"context": ContextSettings.parse(without)})
 
 
 def _begin(out: Path, record: RunRecord, *, resume: bool) -> RunFolder:
