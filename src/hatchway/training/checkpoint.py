@@ -57,10 +57,9 @@ def save_checkpoint(
     """
     target = folder / _name(at.step)
     with replacing_folder(target) as partial:
-        safetensors.torch.save_file(_contiguous(model.state_dict()), partial / "weights.safetensors")
-        safetensors.torch.save_file(
-            _contiguous(loss.state_dict(prefix="loss.") | _optimiser_tensors(optimisers)), partial / "state.safetensors"
-        )
+        save_tensors(model.state_dict(), partial / "weights.safetensors", target)
+        state = loss.state_dict(prefix="loss.") | _optimiser_tensors(optimisers)
+        save_tensors(state, partial / "state.safetensors", target)
         (partial / "state.json").write_text(json.dumps({"version": VERSION, **vars(at)}, indent=1), encoding="utf-8")
     for old in checkpoints(folder)[:-keep]:
         shutil.rmtree(old)
@@ -109,8 +108,21 @@ def _name(step: int) -> str:
     return f"step-{step:08d}"
 
 
-def _contiguous(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+def save_tensors(tensors: dict[str, Tensor], path: Path, target: Path) -> None:
+    """Write tensors to a file.
+
+    Args:
+        tensors: by name.
+        path: the file.
+        target: what the file will be a part of, for the message.
+
+    Raises:
+        ArtefactError: it cannot be written, say because the disk is full.
+    """
+    try:
+        safetensors.torch.save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, path)
+    except safetensors.SafetensorError as error:  # its way to say what the system refused
+        raise ArtefactError(f"{target}: cannot be written ({error}); mend that, then continue with --resume") from None
 
 
 def _optimiser_tensors(optimisers: dict[str, Optimizer]) -> dict[str, Tensor]:

@@ -20,6 +20,7 @@ from hatchway.towers.build import build_model
 from hatchway.towers.features import FeatureReading
 from hatchway.towers.settings import ModelSettings
 from hatchway.towers.two_tower import TwoTower
+from hatchway.training.checkpoint import save_tensors
 
 VERSION = 1
 
@@ -191,8 +192,7 @@ class RunFolder:
     def save_model(self, model: TwoTower, record: ModelRecord) -> None:
         """Write the finished model, whole or not at all."""
         with replacing_folder(self.model_folder) as partial:
-            weights = {name: tensor.detach().contiguous() for name, tensor in model.state_dict().items()}
-            safetensors.torch.save_file(weights, partial / "weights.safetensors")
+            save_tensors(model.state_dict(), partial / "weights.safetensors", self.model_folder)
             (partial / "model.json").write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from hatchway.artefacts.alone import alone_in
@@ -194,6 +195,20 @@ def test_a_cut_checkpoint_is_named(log: Log, tmp_path: Path) -> None:
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ArtefactError, match="step-00000048"):
         run(log, tmp_path, "factorisation", resume=True)
+
+
+def test_a_disk_that_is_full_is_said(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the checkpoint and the cause, nothing half-written is left, and the run can be resumed."""
+    with monkeypatch.context() as full:
+
+        def refuse(*_: object) -> None:
+            raise SafetensorError("No space left on device (os error 28)")
+
+        full.setattr("safetensors.torch.save_file", refuse)
+        with pytest.raises(ArtefactError, match=r"step-00000005: cannot be written \(No space left"):
+            run(log, tmp_path, "factorisation")
+    assert not list((tmp_path / "checkpoints").iterdir())
+    run(log, tmp_path, "factorisation", resume=True)
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "null", "{}", '{"version": 1, "step": "x"}', '{"version": 1, "step": 5}'])
