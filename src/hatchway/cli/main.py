@@ -1,5 +1,6 @@
 """The program ``hatchway``: the visible list of its commands, and how an error becomes a message and an exit code."""
 
+import io
 import os
 import sys
 import traceback
@@ -58,6 +59,8 @@ app.command("doctor")(doctor.run)
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of what happened."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal of few letters gets question marks, not a failure
+        sys.stdout.reconfigure(errors="replace")
     try:
         app()
     except HatchwayError as error:

@@ -1,6 +1,8 @@
 """An error becomes a message on stderr and the exit code that says what kind it was."""
 
 import errno
+import io
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -84,3 +86,13 @@ def test_settings_out_of_range(hatchway: Callable[..., Any]) -> None:
 def test_version(hatchway: Callable[..., Any]) -> None:
     """The version is that of the package."""
     assert hatchway("--version").out == f"hatchway {version('hatchway')}\n"
+
+
+def test_a_terminal_of_few_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it cannot show is a question mark; the result is there all the same."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    monkeypatch.setattr(program, "app", lambda: sys.stdout.write("recall \u2013\n"))
+    program.main()
+    sys.stdout.flush()
+    assert written.getvalue() == b"recall ?\n"
