@@ -21,6 +21,7 @@ from hatchway.settings import Settings
 _DECIMAL = r"^[0-9]{1,19}$"
 _HEXADECIMAL = r"^(0[xX])?[0-9a-fA-F]{16}$"
 _SHOWN_EXAMPLES = 2
+_SHOWN_EVENTS = 12
 
 
 class ImportSettings(Settings):
@@ -105,7 +106,7 @@ def _events(found: Source, work: Path, settings: ImportSettings) -> tuple[pl.Laz
     verdicts = _staged(judged(staged, required, found.known_events), work / "judged.parquet")
     away = verdicts.filter(pl.col(REASON).is_not_null()).select(ROW, REASON).collect(engine="streaming")
     rejected = rejected_rows(staged, away)
-    _check(rejected, total, settings, "rows")
+    _check(rejected, total, settings, "rows", lambda: _unknown_events(staged, away))
     accepted = verdicts.filter(pl.col(REASON).is_null()).drop(REASON)
     repeats = _repeats(accepted)
     if len(repeats):
@@ -193,8 +194,20 @@ def _repeats(accepted: pl.LazyFrame) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def _check(rejected: pl.DataFrame, total: int, settings: ImportSettings, noun: str) -> None:
-    """Stop where more rows were rejected than the settings allow."""
+def _unknown_events(rows: Rows, away: pl.DataFrame) -> str:
+    """Name the events that rows were turned away for, the most frequent first, with their counts."""
+    of_events = away.lazy().filter(pl.col(REASON) == REASON_NUMBERS["unknown event"])
+    numbered = rows.frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64), pl.col("event").cast(pl.String))
+    counted = numbered.join(of_events, on=ROW, how="semi").group_by("event").len()
+    found = counted.sort("len", "event", descending=[True, False]).collect(engine="streaming").rows()
+    shown = ", ".join(f"{event or '(blank)'} ({count:,})" for event, count in found[:_SHOWN_EVENTS])
+    return shown + (f" and {len(found) - _SHOWN_EVENTS:,} more" if len(found) > _SHOWN_EVENTS else "")
+
+
+def _check(
+    rejected: pl.DataFrame, total: int, settings: ImportSettings, noun: str, events: Callable[[], str] = str
+) -> None:
+    """Stop where more rows were rejected than the settings allow; ``events`` names the unknown ones."""
     if len(rejected) <= settings.max_rejected * total:
         return
     shares = f"{len(rejected) / total:.2%}) were rejected, more than the {settings.max_rejected:.2%}"
@@ -202,6 +215,8 @@ def _check(rejected: pl.DataFrame, total: int, settings: ImportSettings, noun: s
     groups = rejected.group_by("reason", maintain_order=True)
     for (reason,), rows in sorted(groups, key=lambda group: -len(group[1])):
         lines.append(f"  {reason} ({REASONS[str(reason)]}): {len(rows):,}")
+        if reason == "unknown event" and (named := events()):
+            lines.append(f"    the log's are {named}; e.g. --event NAME=save, or --event NAME to keep its name")
         examples = rows.head(_SHOWN_EXAMPLES).select("file", "line", "text").iter_rows()
         lines += [f"    {file}:{line}: {_short(text)}" for file, line, text in examples]
     raise DataError(

@@ -64,6 +64,11 @@ def import_table(source: Path | str, target: Path | str, settings: TableSettings
 
     def read(work: Path) -> Source:
         log = _table(source, settings.columns, EVENT_TYPES, ("buyer", "item"), option="--map", work=work)
+        if settings.events and "event" not in log.frame.collect_schema():
+            raise DataError(
+                f"--event {next(iter(settings.events))}: {source} has no column 'event' for it to be in; say which "
+                "one it is, as in --map event=action, or leave --event out"
+            )
         catalogue = None
         if settings.catalogue is not None:
             columns = settings.catalogue_columns

@@ -386,3 +386,19 @@ def test_a_store_can_be_made_of_another_ones_events(imported: Importer, tmp_path
     store = imported(LOG, columns=COLUMNS, events={"favourite": "save"})
     again = import_table(store.path / "events", tmp_path / "again")
     assert again.events().collect().equals(store.events().collect())
+
+
+def test_unknown_events_are_named_with_their_counts(imported: Importer) -> None:
+    """So that one sees at once what --event has to say, the most frequent first."""
+    rows = ["view", "Fav", "Fav", "buy", "", "Fav"]
+    text = "buyer,item,event\n" + "".join(f"u{at},{at},{event}\n" for at, event in enumerate(rows))
+    with pytest.raises(
+        DataError, match=r"the log's are Fav \(3\), \(blank\) \(1\), buy \(1\); e\.g\. --event NAME=save"
+    ):
+        imported(text)
+
+
+def test_events_for_a_log_without_a_column_of_them_are_refused(imported: Importer) -> None:
+    """The column was not mapped; every row would count as an engagement, whatever was said of events."""
+    with pytest.raises(DataError, match=r"--event fav: .* has no column 'event'.*--map event=action"):
+        imported("buyer,item,what\nu1,1,fav\nu2,2,fav\n", events={"fav": "save"})
