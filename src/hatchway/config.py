@@ -100,7 +100,13 @@ def _assign(table: Mapping[str, Any], assignment: str) -> dict[str, Any]:
         place = place.setdefault(part, {})
         if not isinstance(place, dict):
             raise SettingsError(f"--set {assignment}: {part!r} is a value and has no settings in it")
-    place[path[-1]] = _value(text.strip())
+    value = _value(text.strip())
+    if isinstance(value, str) and value.startswith(("[", "{")):
+        raise SettingsError(
+            f"--set {assignment}: {value} is no TOML; write names in a list or table in double quotes, and the whole "
+            f"""in single ones for the shell, as in --set 'model.item.categories=["category"]'"""
+        )
+    place[path[-1]] = value
     return changed
 
 

@@ -35,7 +35,9 @@ def _explain(model: type[pydantic.BaseModel], offence: Any) -> str:
     """Turn one pydantic offence into a sentence with a remedy."""
     where = ".".join(str(part) for part in offence["loc"]) or "settings"
     if offence["type"] != "extra_forbidden":
-        return f"{where} = {offence['input']!r}: {offence['msg']}"
+        # The fields are tuples, which nobody can write in TOML.
+        message = 'Input should be a list, as in ["one", "two"]' if offence["type"] == "tuple_type" else offence["msg"]
+        return f"{where} = {offence['input']!r}: {message}"
     allowed = _keys_at(model, offence["loc"][:-1])
     near = difflib.get_close_matches(str(offence["loc"][-1]), allowed, n=1)
     remedy = f"did you mean {near[0]!r}?" if near else f"allowed here: {', '.join(sorted(allowed))}"

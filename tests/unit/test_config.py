@@ -76,6 +76,9 @@ def test_overrides_go_over_the_file(recipe: Path) -> None:
         ("split.protocoll=given", "did you mean 'protocol'"),
         ("split.test_days=many", "split.test_days = 'many'"),
         ("sed=1", "did you mean 'seed'"),
+        ("model.item.categories=[category]", r"\[category\] is no TOML; .*double quotes"),
+        ("positives.events={buy}", r"\{buy\} is no TOML"),
+        ("model.item.categories=category", r'should be a list, as in \["one", "two"\]'),
     ],
 )
 def test_overrides_that_are_refused(assignment: str, message: str, recipe: Path) -> None:
