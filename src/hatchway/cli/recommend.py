@@ -45,5 +45,17 @@ def run(
     ]
     asked = {"item": item} if item is not None else {"recent": recent}
     payload = {"bundle": str(recommender.bundle.path), **asked, "k": k, "results": results}
-    lines = [[result["rank"], str(result["item"]), result["score"], *map(result.get, shown)] for result in results]
+    lines = [
+        [result["rank"], str(result["item"]), result["score"], *(_shown(result[name], name) for name in shown)]
+        for result in results
+    ]
     emit(payload, table(lines, ["rank", "item", "score", *shown]), json)
+
+
+def _shown(value: object, column: str) -> object:
+    """Write a price as one, with cents; the rest is as it is.
+
+    >>> _shown(1015.6, "price"), _shown(None, "price"), _shown("oak", "title")
+    ('1,015.60', None, 'oak')
+    """
+    return f"{value:,.2f}" if column == "price" and isinstance(value, float) else value

@@ -6,7 +6,7 @@ from typing import Any
 
 SOURCES = {
     "in_batch": ("in-batch", "the other rows' positives: as often as they are popular"),
-    "uniform": ("uniform", "drawn from the whole catalogue, each item alike"),
+    "uniform": ("uniform", "drawn from the items on offer at some time of the training part, each alike"),
 }
 REASONS = {
     "positive": "the column is the row's own positive",
