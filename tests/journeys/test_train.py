@@ -77,7 +77,8 @@ def test_killed_with_signal_9_and_resumed_gives_the_same_bytes(place: Path) -> N
     refused = subprocess.run(command("evaluate", place / "killed"), capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "--resume" in refused.stderr
-    subprocess.run(command(*train, "--out", place / "killed", "--resume"), check=True)
+    # As that message says it: the run's own settings are those of the recipe.
+    subprocess.run(command("train", place / "store", "--out", place / "killed", "--resume"), check=True)
     for name in ("weights.safetensors", "model.json"):
         assert (place / "killed/model" / name).read_bytes() == (place / "whole/model" / name).read_bytes(), name
 
@@ -89,6 +90,18 @@ def wait_for(done: Callable[[], bool], process: "subprocess.Popen[bytes]") -> No
         assert process.poll() is None, "the run ended before it could be killed"
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_an_interrupted_run_says_how_it_is_continued(place: Path) -> None:
+    """Ctrl-C ends it with 130 and the command, which is the run's whether or not its settings are said again."""
+    out = place / "interrupted"
+    train = command("train", place / "store", "--recipe", place / "recipe.toml", "--set", "training.epochs=500")
+    begun = subprocess.Popen([*train, "--out", str(out)], stderr=subprocess.PIPE)
+    wait_for(lambda: bool(list((out / "checkpoints").glob("step-*/state.json"))), begun)
+    begun.send_signal(signal.SIGINT)
+    said = begun.communicate()[1].decode()
+    assert begun.returncode == 130
+    assert f"continue with: hatchway train {place / 'store'} --out {out} --resume" in said
 
 
 @pytest.fixture(scope="module")

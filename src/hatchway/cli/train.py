@@ -22,7 +22,10 @@ def run(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the run in OUT from its newest checkpoint, bit for bit.")
+        bool,
+        typer.Option(
+            "--resume", help="Continue the run in OUT from its newest checkpoint, bit for bit, by its own settings."
+        ),
     ] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -35,10 +38,17 @@ def run(
     begin(quiet)
     from hatchway.config import load_recipe
     from hatchway.job import train_run
+    from hatchway.progress import note
     from hatchway.training.memory import keep_freed_memory
 
     keep_freed_memory()
-    folder = train_run(store, out, load_recipe(recipe, assign or ()), resume=resume)
+    if resume and recipe is None and not assign and (out / "settings.toml").is_file():
+        recipe = out / "settings.toml"  # what the run was begun with need not be said again
+    try:
+        folder = train_run(store, out, load_recipe(recipe, assign or ()), resume=resume)
+    except KeyboardInterrupt:
+        note(f"kept up to the last checkpoint; continue with: hatchway train {store} --out {out} --resume")
+        raise
     about = folder.model_record()
     payload = {
         "run": str(out),
