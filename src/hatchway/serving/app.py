@@ -1,8 +1,10 @@
 """The application: the API and the pages over one bundle, and errors that say what the caller can use."""
 
 import logging
+import re
 import secrets
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -74,8 +76,7 @@ def _answer_errors(app: FastAPI, pages: Pages) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
-        # Without the offending input, which need not be a number that JSON knows.
-        offences = [{"loc": list(e["loc"]), "msg": e["msg"], "type": e["type"]} for e in error.errors()]
+        offences = _offences(request, error)
         if "text/html" in request.headers.get("accept", ""):
             said = "; ".join(f"{offence['loc'][-1]}: {offence['msg']}" for offence in offences)
             return pages.problem(request, 422, "That cannot be asked", said)
@@ -89,3 +90,17 @@ def _answer_errors(app: FastAPI, pages: Pages) -> None:
         if "text/html" in request.headers.get("accept", ""):
             return pages.problem(request, 500, "Something went wrong", detail)
         return JSONResponse({"detail": detail, "error_id": error_id}, 500)
+
+
+def _offences(request: Request, error: RequestValidationError) -> list[dict[str, Any]]:
+    """List what is wrong with a request, without the offending input, which need not be a number that JSON knows."""
+    is_json = re.match(r"application/([\w.+-]+\+)?json\b", request.headers.get("content-type", ""))
+    unread = "The body should be JSON, sent with the header Content-Type: application/json"
+    return [
+        {
+            "loc": list(offence["loc"]),
+            "msg": unread if not is_json and tuple(offence["loc"]) == ("body",) else offence["msg"],
+            "type": offence["type"],
+        }
+        for offence in error.errors()
+    ]

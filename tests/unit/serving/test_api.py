@@ -121,6 +121,16 @@ def test_bodies_that_are_no_question_are_422(client: httpx.Client, body: str) ->
     answer = client.post("/recommend", content=body, headers={"content-type": "application/json"})
     assert answer.status_code == 422
     assert all({"loc", "msg", "type"} == set(offence) for offence in answer.json()["detail"])
+    assert "Content-Type" not in answer.text
+
+
+def test_a_body_that_is_not_said_to_be_json_is_told_so(client: httpx.Client) -> None:
+    """As curl sends it with -d alone: fine JSON under the content type of a form."""
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    answer = client.post("/recommend", content='{"items": [10]}', headers=form)
+    assert answer.status_code == 422
+    (offence,) = answer.json()["detail"]
+    assert (offence["loc"], "Content-Type: application/json" in offence["msg"]) == (["body"], True)
 
 
 @pytest.mark.parametrize("item", [10**30, -(10**30), "\ud800", "\x00", "", " 10"])
