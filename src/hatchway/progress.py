@@ -62,7 +62,7 @@ class Progress:
             self._bar.update(n)
             return
         now = time.monotonic()
-        if now - self._last_line >= _SECONDS_BETWEEN_LINES:
+        if now - self._last_line >= _SECONDS_BETWEEN_LINES and self.done != self.total:  # the end has its own line
             self._last_line = now
             note(self._line(now))
 

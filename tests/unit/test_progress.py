@@ -40,6 +40,16 @@ def test_lines_are_ten_seconds_apart(clock: Clock, caplog: pytest.LogCaptureFixt
     ]
 
 
+def test_the_end_is_said_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    """Also where the last unit falls on a moment that is due a line."""
+    caplog.set_level(logging.INFO, logger="hatchway")
+    with Progress(2, "days", "day") as shown:
+        for seconds in (12.0, 60.0):
+            clock.now = seconds
+            shown.advance()
+    assert caplog.messages == ["days: 1/2 days (50%) in 12 s, 12 s to go", "days: 2 days in 60 s"]
+
+
 def test_an_error_is_said(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     """Work that ends with an error does not end with a line that reads like success."""
     caplog.set_level(logging.INFO, logger="hatchway")
