@@ -14,7 +14,7 @@ The positive itself is where published methods disagree; see :data:`PositiveCorr
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -114,7 +114,7 @@ def draw_ledger(
 
     Raises:
         DataError: a column's expected count is 0.
-        SettingsError: the in-batch source is not the first.
+        SettingsError: the in-batch source is not the first, or ``correction`` is none of the three.
     """
     if any(source.source is Source.IN_BATCH for source in sources[1:]):
         raise SettingsError("the in-batch source must come first: its columns are then the first B, one for each row")
@@ -141,7 +141,13 @@ def account(
         kinds: [C] int8 :class:`~hatchway.negatives.sources.Source` of each column.
         sources: the sources that drew them.
         correction: the positive's switch.
+
+    Raises:
+        DataError: a column's expected count is 0.
+        SettingsError: ``correction`` is none of the three.
     """
+    if correction not in (allowed := get_args(PositiveCorrection)):
+        raise SettingsError(f"positive is {correction!r}; allowed: {', '.join(allowed)}")
     batch = len(positives)
     zero = torch.zeros((), dtype=torch.float64, device=positives.device)
     rows, columns = matching_columns(items, positives)

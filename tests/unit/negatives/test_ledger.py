@@ -95,6 +95,12 @@ def test_in_batch_comes_first() -> None:
         draw_ledger(POSITIVES, SOURCES[::-1], torch_stream(1), "uncorrected")
 
 
+def test_a_misspelt_switch_is_refused() -> None:
+    """It would mask as one setting does, and correct the positive as another."""
+    with pytest.raises(SettingsError, match="'uncorected'; allowed: uncorrected, count, yi"):
+        draw_ledger(POSITIVES, SOURCES, torch_stream(1), "uncorected")  # type: ignore[arg-type]
+
+
 def test_sources_are_named_in_the_ledger() -> None:
     """Three in-batch columns, then two uniform ones."""
     ledger = draw_ledger(POSITIVES, SOURCES, torch_stream(1), "uncorrected")
