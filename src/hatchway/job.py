@@ -70,6 +70,8 @@ def train_run(
         versions={name: version(name) for name in ("hatchway", "torch", "numpy", "polars")},
         notes=log.notes,
     )
+    # Item columns that are absent are found out before the folder is claimed, so that the mended command can have it.
+    reading = fit_reading(log.catalogue.frame, made_of.item, made_of.text_buckets)
     folder = _begin(out, record, resume=resume)
     if resume and folder.is_finished():
         note(f"{out} is finished already")
@@ -84,7 +86,6 @@ def train_run(
             f"{rows:,} training positives make {steps} steps an epoch at training.batch = {settings.training.batch:,}; "
             "with a smaller batch the model learns more from so few"
         )
-    reading = fit_reading(log.catalogue.frame, made_of.item, made_of.text_buckets)
     living = living_in_training(log)
     if living is not None:
         note(

@@ -8,7 +8,7 @@ import pytest
 
 from hatchway.config import RunSettings
 from hatchway.data.store import Store, write_store
-from hatchway.errors import SettingsError
+from hatchway.errors import DataError, SettingsError
 from hatchway.job import train_run
 
 
@@ -59,3 +59,12 @@ def test_a_tower_that_reads_text_alone_needs_some(tmp_path: Path) -> None:
             store_of(tmp_path, queries=False), tmp_path / "run", settings_of(query_item=False, history=0, text=True)
         )
     assert not (tmp_path / "run").exists()
+
+
+def test_a_wrong_item_column_leaves_the_folder_to_the_mended_command(tmp_path: Path) -> None:
+    """Nothing is written before the columns are known to be there, so the same --out can be used again."""
+    store = store_of(tmp_path, queries=False)
+    wrong = settings_of().model_dump() | {"model": {"dimension": 4, "item": {"categories": ["dept"]}}}
+    with pytest.raises(DataError, match="'dept'"):
+        train_run(store, tmp_path / "run", RunSettings.parse(wrong))
+    assert train_run(store, tmp_path / "run", settings_of()).is_finished()
