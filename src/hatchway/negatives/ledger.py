@@ -151,7 +151,8 @@ def account(
     batch = len(positives)
     zero = torch.zeros((), dtype=torch.float64, device=positives.device)
     rows, columns = matching_columns(items, positives)
-    carrier = (rows == columns) & carries_positives(kinds, batch)[columns]
+    carries = carries_positives(kinds, batch)
+    carrier = (rows == columns) & carries[columns]
     if correction == "yi":
         count = sum((s.expected_on_average(items, batch) for s in sources), zero.expand(len(items)))
         of_positive = sum((s.expected_on_average(positives, batch) for s in sources), zero.expand(batch))
@@ -161,7 +162,8 @@ def account(
         of_positive = sum((s.expected_of_positive(positives, batch) for s in sources), zero.expand(batch)) + 1
         gone = carrier if correction == "count" else torch.ones_like(carrier)
     # A batch of one has no other rows: its only in-batch column is its own positive, masked whatever is written here.
-    count = torch.where((count == 0) & carries_positives(kinds, batch) & (batch == 1), 1.0, count)
+    if batch == 1:
+        count = torch.where((count == 0) & carries, 1.0, count)
     stay = ~gone if correction == "count" else torch.zeros_like(gone)
     reasons = torch.where(carrier, int(Reason.POSITIVE), int(Reason.SAME_ITEM)).to(torch.int8)
     return Ledger(
