@@ -68,3 +68,9 @@ def test_a_wrong_item_column_leaves_the_folder_to_the_mended_command(tmp_path: P
     with pytest.raises(DataError, match="'dept'"):
         train_run(store, tmp_path / "run", RunSettings.parse(wrong))
     assert train_run(store, tmp_path / "run", settings_of()).is_finished()
+
+
+def test_a_history_of_others_is_refused_where_there_are_times(tmp_path: Path) -> None:
+    """A row would be told of what happened after it."""
+    with pytest.raises(SettingsError, match="would hold what happened after it"):
+        train_run(store_of(tmp_path, queries=False), tmp_path / "run", settings_of(history_of="others"))

@@ -1,6 +1,7 @@
 """What a query tower is told: who asks, what they look at, what they did before, and what they typed."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -47,17 +48,30 @@ def ragged_ranges(begin: Int64, end: Int64) -> tuple[Int64, Int64]:
     return index, offsets
 
 
-def contexts_of(engagements: Engagements, rows: Int64, history_length: int) -> Contexts:
-    """Return the contexts of the given engagement rows, each with at most ``history_length`` items before it.
+HistoryOf = Literal["before", "others"]
+"""What stands in the history of a training row: what its buyer did before it, or everything else that its buyer did."""
+
+
+def contexts_of(
+    engagements: Engagements, rows: Int64, history_length: int, history_of: HistoryOf = "before"
+) -> Contexts:
+    """Return the contexts of the given engagement rows, each with a history of at most ``history_length`` items.
 
     Args:
         engagements: the log.
         rows: [B] int64 engagement rows.
-        history_length: L, the number of most recent earlier engagements to keep; 0 keeps none.
+        history_length: L, the number of most recent engagements to keep; 0 keeps none.
+        history_of: ``before``: the engagements strictly before the row. ``others``: all training engagements of the
+            row's buyer with other items, for logs that say what a buyer engaged with but not when (Koren 2008's
+            implicit feedback, the row itself left out). For rows of the training part only.
     """
     buyers = engagements.buyers[rows]
-    end = engagements.context_end[rows]
+    end = engagements.context_end[rows] if history_of == "before" else engagements.training_end[buyers]
     begin = np.maximum(engagements.offsets[buyers], end - history_length)
     index, offsets = ragged_ranges(begin, end)
+    if history_of == "others":
+        kept = engagements.items[index] != np.repeat(engagements.items[rows], np.diff(offsets))
+        offsets = np.concatenate([[0], np.cumsum(kept)])[offsets]
+        index = index[kept]
     texts = None if engagements.query_texts is None else engagements.query_texts[rows]
     return Contexts(buyers, engagements.query_items[rows], engagements.items[index], offsets, texts)

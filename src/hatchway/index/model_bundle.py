@@ -7,6 +7,7 @@ import polars as pl
 import torch
 
 from hatchway.data.catalogue import Catalogue
+from hatchway.data.contexts import HistoryOf
 from hatchway.data.engagements import Engagements, Part
 from hatchway.errors import ArtefactError, SettingsError
 from hatchway.index.build import IndexSettings, sample_rows
@@ -88,7 +89,7 @@ def contents_of(
         origin = {**origin, "new_items": len(checked)}
     tower = model.query_tower if isinstance(model.query_tower, ContextTower) else None
     served = ServedSettings(model=model.query_tower.settings, looked_at_is_engaged=looked_at_is_engaged(engagements))
-    known = known_items(engagements, len(catalogue), model.history_length)
+    known = known_items(engagements, len(catalogue), model.history_length, model.history_of)
     queries = Queries(vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged, known=known)
     sampled = sample_rows(len(catalogue), settings.sampled_queries, stream(settings.seed, "index", "queries"))
     counts = np.bincount(engagements.items[engagements.positives(Part.TRAIN)], minlength=len(catalogue))
@@ -117,20 +118,25 @@ def living_rows(catalogue: Catalogue) -> Int64 | None:
     return living.astype(np.int64) if 0 < len(living) < len(catalogue) else None
 
 
-def known_items(engagements: Engagements, count: int, history_length: int) -> Known:
+def known_items(engagements: Engagements, count: int, history_length: int, history_of: HistoryOf = "before") -> Known:
     """Say which items stood in the contexts that a model was trained on: those of the training positives.
 
     Args:
         engagements: the log that the model was trained on.
         count: N, the items of the catalogue, those that are new since then included.
         history_length: how many of the last engagements a context holds.
+        history_of: which engagements a context holds, see :func:`~hatchway.data.contexts.contexts_of`.
     """
     rows = engagements.positives(Part.TRAIN)
     looked_at, in_history = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     query_items = engagements.query_items[rows]
     looked_at[query_items[query_items >= 0]] = True
-    end = engagements.context_end[rows]
+    end = (
+        engagements.context_end[rows] if history_of == "before" else engagements.training_end[engagements.buyers[rows]]
+    )
     begin = np.minimum(np.maximum(engagements.offsets[engagements.buyers[rows]], end - history_length), end)
+    if history_of == "others":  # a buyer's only engagement has no others
+        begin = np.where(end - begin < 2, end, begin)
     # Contexts overlap: +1 where one begins and -1 where one ends, so that the running sum counts those around a row.
     steps = np.bincount(begin, minlength=len(engagements) + 1) - np.bincount(end, minlength=len(engagements) + 1)
     in_history[engagements.items[np.cumsum(steps)[:-1] > 0]] = True
@@ -174,7 +180,8 @@ def queries_of(bundle: Bundle) -> Queries:
             wrong = str(error).splitlines()[-1].strip()
             raise ArtefactError(f"the weights of {bundle.path} do not fit its settings ({wrong}); {remedy}") from None
         tower.eval()
-        known = _known_to(bundle, items, remedy)
+        if served.model.context.query_item or served.model.context.history:
+            known = _known_to(bundle, items, remedy)
     return Queries(bundle.vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged, known=known)
 
 

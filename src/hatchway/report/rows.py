@@ -59,7 +59,7 @@ def example_rows(model: TwoTower, log: Log, photos: Path, *, rows: int = 4, leng
     vectors = item_vectors(model, len(frame))
     tower = model.query_tower if isinstance(model.query_tower, ContextTower) else None
     engagements = log.engagements
-    known = known_items(engagements, len(frame), model.history_length)
+    known = known_items(engagements, len(frame), model.history_length, model.history_of)
     queries = Queries(vectors, tower, looked_at_is_engaged=looked_at_is_engaged(engagements), known=known)
     there = frame["gone"].is_null().to_numpy() if log.catalogue.has("gone") else np.ones(len(frame), np.bool_)
     chosen = _well_known(log, there, rows)

@@ -14,7 +14,8 @@ class ContextTower(nn.Module):
     """``query = normalise(query item + pooled history + buyer + f(all of them, text))``.
 
     The history is pooled with one learned weight for each place counted from the most recent, a softmax over the places
-    that are there, so that yesterday's save can say more than last year's.
+    that are there, so that yesterday's save can say more than last year's. A history that is a set (``history_of =
+    "others"``) is averaged: its places mean nothing.
 
     Args:
         items: N, the items that can stand in a context.
@@ -28,12 +29,17 @@ class ContextTower(nn.Module):
         own, width = settings.context, settings.dimension
         self.by_query_item = table(items, width, settings.initial_scale) if own.query_item else None
         self.by_history = table(items, width, settings.initial_scale) if own.history else None
-        self.place_weights = nn.Parameter(torch.zeros(max(own.history, 1)), requires_grad=bool(own.history))
+        by_place = bool(own.history) and own.history_of == "before"
+        self.place_weights = nn.Parameter(torch.zeros(max(own.history, 1)), requires_grad=by_place)
         self.by_gram = table(settings.text_buckets, width, settings.initial_scale) if own.text else None
         self._reader = TextReader(settings.text_buckets)
         self.by_buyer = table(buyers, width, settings.initial_scale) if own.buyer else None
         parts = sum(part is not None for part in (self.by_query_item, self.by_history, self.by_gram, self.by_buyer))
-        self.layers = nn.Sequential(nn.Linear(width * parts, own.hidden), nn.ReLU(), nn.Linear(own.hidden, width))
+        self.layers = (
+            nn.Sequential(nn.Linear(width * parts, own.hidden), nn.ReLU(), nn.Linear(own.hidden, width))
+            if own.hidden
+            else None
+        )
 
     def forward(self, contexts: Contexts) -> Tensor:
         """Return the [B, d] vectors of the contexts."""
@@ -48,7 +54,7 @@ class ContextTower(nn.Module):
         total: Tensor | int = sum(parts)
         if self.by_gram is not None:
             parts.append(self._read(self.by_gram, contexts, device))
-        vectors = self.layers(torch.cat(parts, 1)) + total
+        vectors = torch.stack(parts).sum(0) if self.layers is None else self.layers(torch.cat(parts, 1)) + total
         return scale_rows(vectors) if self.settings.normalise else vectors
 
     def _pooled(self, embedding: nn.Embedding, contexts: Contexts, device: torch.device) -> Tensor:
@@ -60,15 +66,13 @@ class ContextTower(nn.Module):
         # Position within the flat history counted from each row's most recent engagement: 0 is the last one.
         place = np.repeat(offsets[1:], lengths) - 1 - np.arange(offsets[-1])
         flat = contexts.history[np.repeat(contexts.history_offsets[1:], lengths) - 1 - place]
+        items, starts = torch.from_numpy(flat.astype(np.int64)).to(device), torch.from_numpy(offsets).to(device)
+        if self.settings.context.history_of == "others":
+            return bag(embedding, items, starts, mean=True)
         rows = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
         weight = self.place_weights.exp()[torch.from_numpy(place).to(device)]
         total = weight.new_zeros(len(lengths)).index_add(0, rows, weight)
-        return bag(
-            embedding,
-            torch.from_numpy(flat.astype(np.int64)).to(device),
-            torch.from_numpy(offsets).to(device),
-            weights=weight / total[rows],
-        )
+        return bag(embedding, items, starts, weights=weight / total[rows])
 
     def _read(self, embedding: nn.Embedding, contexts: Contexts, device: torch.device) -> Tensor:
         if contexts.texts is None:

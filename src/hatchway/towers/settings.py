@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 import pydantic
 
+from hatchway.data.contexts import HistoryOf
 from hatchway.settings import Settings
 
 
@@ -50,16 +51,19 @@ class ContextSettings(Settings):
     Attributes:
         query_item: use the listing that is being looked at.
         history: L, how many of the buyer's last engagements to use; 0 for none.
+        history_of: what a training row's history holds. ``before``: what its buyer did before it, weighted by place.
+            ``others``: everything else that its buyer did, all alike, for logs that do not say when.
         text: use the query text, where the log has one.
         buyer: give every buyer a vector of its own as well; unknown buyers have none.
-        hidden: width of the hidden layer.
+        hidden: width of the hidden layer; 0 for none, the query is then the sum of its parts.
     """
 
     query_item: bool = True
     history: int = pydantic.Field(default=20, ge=0)
+    history_of: HistoryOf = "before"
     text: bool = True
     buyer: bool = False
-    hidden: int = pydantic.Field(default=128, ge=1)
+    hidden: int = pydantic.Field(default=128, ge=0)
 
     @pydantic.model_validator(mode="after")
     def _something(self) -> Self:

@@ -5,7 +5,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from hatchway.data.contexts import Contexts
+from hatchway.data.contexts import Contexts, HistoryOf
 from hatchway.errors import UnknownIdError
 from hatchway.towers.context import ContextTower
 from hatchway.towers.features import ItemFeatures
@@ -58,6 +58,7 @@ class TwoTower(nn.Module):
         dimension: d.
         anonymous: whether a context without a known buyer can be answered.
         history_length: how many of the last engagements the query tower reads.
+        history_of: what stands in the history of a training row.
     """
 
     def __init__(self, query_tower: BuyerTower | ContextTower, item_tower: ItemTower) -> None:
@@ -67,6 +68,7 @@ class TwoTower(nn.Module):
         self.dimension = settings.dimension
         self.anonymous = isinstance(query_tower, ContextTower)
         self.history_length = settings.context.history if self.anonymous else 0
+        self.history_of: HistoryOf = settings.context.history_of
 
     def query(self, contexts: Contexts) -> Tensor:
         """Return the [B, d] float32 vectors of B contexts."""

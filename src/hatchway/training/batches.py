@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hatchway.data.contexts import Contexts, contexts_of, ragged_ranges
+from hatchway.data.contexts import Contexts, HistoryOf, contexts_of, ragged_ranges
 from hatchway.data.engagements import Engagements, Int64, known_ranges
 from hatchway.randomness import stream
 
@@ -44,6 +44,7 @@ def epoch_batches(
     *,
     batch: int,
     history: int,
+    history_of: HistoryOf = "before",
     mask_days: float,
     seed: int,
     epoch: int,
@@ -58,7 +59,8 @@ def epoch_batches(
         engagements: the log.
         positives: [T] int64 engagement rows to train on.
         batch: B.
-        history: how many earlier engagements a context holds at most.
+        history: how many engagements a context holds at most.
+        history_of: which, see :func:`~hatchway.data.contexts.contexts_of`.
         mask_days: a buyer's engagements of so many days before the row are known; 0 for none.
         seed: the run's seed.
         epoch: the epoch's number; the shuffle is a function of it and the seed.
@@ -75,7 +77,7 @@ def epoch_batches(
         index, offsets = ragged_ranges(begin, end)
         yield Batch(
             rows=rows,
-            contexts=contexts_of(engagements, rows, history),
+            contexts=contexts_of(engagements, rows, history, history_of),
             positives=torch.from_numpy(engagements.items[rows].astype(np.int64)),
             weight=torch.from_numpy(engagements.weights[rows]) if weighted else None,
             known_items=torch.from_numpy(engagements.items[index].astype(np.int64)),

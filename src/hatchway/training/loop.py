@@ -127,6 +127,7 @@ def train(
                     positives,
                     batch=settings.batch,
                     history=model.history_length,
+                    history_of=model.history_of,
                     mask_days=negatives.mask_engaged_days,
                     seed=seed,
                     epoch=epoch,

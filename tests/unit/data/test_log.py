@@ -52,6 +52,25 @@ def _histories(log: Engagements) -> list[list[int]]:
     return [part.tolist() for part in np.split(contexts.history, contexts.history_offsets[1:-1])]
 
 
+def test_others_are_all_other_training_items_of_the_buyer_and_never_the_row_itself_or_held_out() -> None:
+    """Buyer 3 trains on 5, 6, 5, 8 and holds out 7: a row with 5 sees neither 5; nothing sees 7."""
+    given = SplitSettings(protocol="given")
+    log = _log(
+        given,
+        buyer=[3, 3, 3, 3, 3, 4, 4],
+        item=[5, 6, 5, 7, 8, 2, 1],
+        split=["train", "train", "train", "test", "train", "train", "test"],
+    )
+    e = log.engagements
+    rows = e.positives(Part.TRAIN)
+    told = contexts_of(e, rows, 100, "others")
+    ids = log.catalogue.external(told.history).to_list()
+    histories = [ids[a:b] for a, b in zip(told.history_offsets, told.history_offsets[1:], strict=False)]
+    assert histories == [[6, 8], [5, 5, 8], [6, 8], [5, 6, 5], []]
+    last_two = contexts_of(e, rows, 2, "others")
+    assert np.diff(last_two.history_offsets).tolist() == [1, 2, 1, 1, 0]
+
+
 def test_rows_are_sorted_by_buyer_time_and_order_whatever_the_order_read() -> None:
     """Buyers by id, then by time; of one second, by order."""
     log = _log(buyer=[7, 3, 7, 7, 3], item=[0, 1, 2, 3, 4], time=[50, 9, 50, 8, 2], order=[4, 0, 1, 2, 3])

@@ -109,6 +109,8 @@ def test_a_history_holds_the_last_engagements_only() -> None:
     )
     for length, wanted in ((1, [3]), (2, [2, 3]), (9, [0, 1, 2, 3])):
         assert np.flatnonzero(known_items(engagements, 5, length).in_history).tolist() == wanted
+    assert np.flatnonzero(known_items(engagements, 5, 9, "others").in_history).tolist() == [0, 1, 2, 3, 4]
+    assert np.flatnonzero(known_items(engagements, 5, 1, "others").in_history).tolist() == []
 
 
 @pytest.mark.parametrize("engagements", [PREVIOUS, VIEWED], ids=["previous", "viewed"])
@@ -128,6 +130,19 @@ def test_the_query_side_comes_back_bit_for_bit(tmp_path: Path, engagements: Enga
     assert all(torch.equal(tensor, bundle.weights[name]) for name, tensor in contents.weights.items())
     assert bundle.manifest.origin == {"step": 7}
     assert bundle.manifest.index.recall == 1.0
+
+
+@pytest.mark.parametrize("context", [{"text": True}, {"text": False, "buyer": True}], ids=["text", "buyer"])
+def test_a_query_side_that_is_told_of_no_item_is_served_by_item_vectors(
+    tmp_path: Path, context: dict[str, bool]
+) -> None:
+    """Its tower has no table of items, which is no contradiction to items that stood in contexts of training."""
+    chosen = settings(context=ContextSettings.parse({"query_item": False, "history": 0} | context))
+    model = build_model(CATALOGUE, 2, chosen, seed=1)
+    contents = contents_of(model, CATALOGUE, VIEWED, IndexSettings(), {})
+    queries = queries_of(write_bundle(tmp_path / "bundle", contents, IndexSettings()))
+    assert not queries.by_model
+    np.testing.assert_array_equal(queries.similar(np.array([3])), item_vectors(model, 5)[3:4])
 
 
 def test_factorisation_takes_no_weights_along(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The two towers: what moves a vector and what does not."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -83,6 +85,31 @@ def test_pooled_history_by_hand() -> None:
     torch.testing.assert_close(pooled[0], (e * weight[2] + weight[1]) / (e + 1))
     torch.testing.assert_close(pooled[1], weight[4])
     assert float(pooled[2].detach().abs().max()) == 0
+
+
+def test_a_history_of_others_is_averaged_and_without_layers_the_query_is_the_sum_of_its_parts() -> None:
+    """By hand: buyer 1's vector plus the mean of two history vectors, scaled to length 1; order means nothing."""
+    context = ContextSettings(query_item=False, text=False, buyer=True, history=2, history_of="others", hidden=0)
+    model = build_model(CATALOGUE, 3, HISTORY.model_copy(update={"context": context}), 1)
+    tower = model.query_tower
+    assert isinstance(tower, ContextTower)
+    assert tower.by_history is not None
+    assert tower.by_buyer is not None
+    asked = replace(contexts([-1, -1, -1], [[1, 2], [2, 1], [5, 4, 3]]), buyers=np.array([1, 1, 2], np.int32))
+    history, buyer = tower.by_history.weight.detach(), tower.by_buyer.weight.detach()
+    wanted = torch.stack(
+        [
+            buyer[1] + (history[1] + history[2]) / 2,
+            buyer[1] + (history[1] + history[2]) / 2,
+            buyer[2] + (history[4] + history[3]) / 2,  # L = 2: the last two
+        ]
+    )
+    torch.testing.assert_close(model.query(asked), wanted / wanted.norm(dim=1, keepdim=True))
+    assert [name for name, p in model.named_parameters() if p.requires_grad] == [
+        "query_tower.by_history.weight",
+        "query_tower.by_buyer.weight",
+        "item_tower.own.weight",
+    ]
 
 
 def test_query_text_moves_the_query() -> None:
