@@ -179,6 +179,36 @@ def test_a_crash_while_writing_leaves_the_old_bundle(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
 
 
+@pytest.mark.parametrize(
+    ("fact", "value", "message"),
+    [
+        ("items", 61, "the manifest says items = 61, .* has 60"),
+        ("dimension", 7, "the manifest says dimension = 7, item_vectors.safetensors has 6"),
+        ("item_type", "string", "the manifest says item_type = string, catalogue.parquet has integer"),
+    ],
+)
+def test_a_manifest_that_says_another_thing_than_its_parts_is_refused(
+    tmp_path: Path, fact: str, value: object, message: str
+) -> None:
+    """The hashes of the parts do not cover the manifest's own words, so they are compared when a part is read."""
+    write_bundle(tmp_path / "bundle", contents(), IndexSettings())
+    path = tmp_path / "bundle" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {fact: value}), encoding="utf-8")
+    bundle = Bundle.open(tmp_path / "bundle")
+    with pytest.raises(ArtefactError, match=f"{message}; make the bundle again"):
+        _ = bundle.catalogue, bundle.vectors
+
+
+def test_an_index_of_another_size_than_the_manifest_says_is_refused(tmp_path: Path) -> None:
+    """It would answer with fewer items than ``/health`` promises."""
+    write_bundle(tmp_path / "bundle", contents(), IndexSettings())
+    path = tmp_path / "bundle" / "manifest.json"
+    said = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(said | {"index": said["index"] | {"vectors": 59}}), encoding="utf-8")
+    with pytest.raises(ArtefactError, match=r"index\.faiss has 60 vectors, the manifest says 59"):
+        _ = Bundle.open(tmp_path / "bundle").index
+
+
 def test_another_folder_is_left_alone(tmp_path: Path) -> None:
     """A folder that holds something else is not replaced by a bundle."""
     (tmp_path / "thesis.tex").write_text("years of work", encoding="utf-8")

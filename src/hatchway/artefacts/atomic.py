@@ -1,15 +1,24 @@
 """Writes that are there whole or not at all: beside, fsync, rename.
 
-A killed writer leaves only a ``.NAME.partial`` beside the target, which the next writer of the same name removes.
-Where the target is a symbolic link, what it points to is replaced, on its own disk; the link stays.
+What the system refuses to write (a full disk, a file too large for it) is a :class:`~hatchway.errors.FailureError` that
+names the target, whichever library met the refusal. A killed writer leaves only a ``.NAME.partial`` beside the target,
+which the next writer of the same name removes. Where the target is a symbolic link, what it points to is replaced, on
+its own disk; the link stays.
 """
 
+import errno
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+
+from hatchway.errors import FailureError, HatchwayError
+
+_REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""What only a write can be refused with."""
 
 
 def _sync(path: Path) -> None:
@@ -37,21 +46,54 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def _refusal(error: BaseException | None) -> str | None:
+    """Return why the system refused a write, where that is what an error comes from.
+
+    Polars, safetensors and FAISS have no error of their own for it, but quote the system in their text; NumPy only says
+    how much of the data was taken.
+    """
+    while error is not None:
+        if not isinstance(error, HatchwayError):
+            text = str(error)
+            for code in _REFUSALS:
+                said = os.strerror(code)
+                if getattr(error, "errno", None) == code or f"(os error {code})" in text or f"({said})" in text:
+                    return said
+            if isinstance(error, OSError) and re.fullmatch(r"\d+ requested and \d+ written", text):
+                return os.strerror(errno.ENOSPC)
+        error = error.__cause__
+    return None
+
+
+@contextmanager
+def _whole(target: Path, undo: Callable[[], None]) -> Iterator[None]:
+    """Undo what a block wrote where it fails; name ``target`` where it failed because the system refused a write."""
+    try:
+        yield
+    except BaseException as error:
+        undo()
+        refusal = _refusal(error)
+        if refusal is None:
+            raise
+        raise FailureError(f"{target} cannot be written: {refusal}; make room, or choose another place") from error
+
+
 @contextmanager
 def replacing_file(target: Path) -> Iterator[Path]:
-    """Yield a path to write to; when the block ends well it becomes ``target``, otherwise nothing has changed."""
+    """Yield a path to write to; when the block ends well it becomes ``target``, otherwise nothing has changed.
+
+    Raises:
+        FailureError: the system refused a write.
+    """
     target = _behind_links(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = _partial(target)
     _remove(partial)
-    try:
+    with _whole(target, lambda: _remove(partial)):
         yield partial
         _sync(partial)
         partial.replace(target)
         _sync(target.parent)
-    except BaseException:
-        _remove(partial)
-        raise
 
 
 @contextmanager
@@ -60,14 +102,22 @@ def replacing_folder(target: Path) -> Iterator[Path]:
 
     An existing ``target`` is moved aside for the moment between two renames and removed afterwards. A kill in that
     moment leaves it whole under ``.NAME.old``; :func:`settle`, which every reader of such folders calls, puts it back.
+
+    Raises:
+        FailureError: the system refused a write.
     """
     target = _behind_links(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     settle(target)
     partial = _partial(target)
     _remove(partial)
-    partial.mkdir()
-    try:
+
+    def undo() -> None:
+        _remove(partial)
+        settle(target)
+
+    with _whole(target, undo):
+        partial.mkdir()
         yield partial
         with ThreadPoolExecutor(16) as pool:  # a store of a thousand days: 0.3 s, where one after another takes 5
             list(pool.map(_sync, sorted(partial.rglob("*"))))
@@ -78,10 +128,6 @@ def replacing_folder(target: Path) -> Iterator[Path]:
         partial.replace(target)
         _sync(target.parent)
         _remove(old)
-    except BaseException:
-        _remove(partial)
-        settle(target)
-        raise
 
 
 def settle(target: Path) -> None:

@@ -125,18 +125,29 @@ class Bundle:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The items: external ids in row order, and what a page shows."""
-        return Catalogue(pl.read_parquet(self._part("catalogue.parquet"), glob=False))
+        catalogue = Catalogue(pl.read_parquet(self._part("catalogue.parquet"), glob=False))
+        self._check("catalogue.parquet", "items", len(catalogue))
+        self._check("catalogue.parquet", "item_type", _type_of(catalogue))
+        return catalogue
 
     @cached_property
     def vectors(self) -> Float32:
         """The item vectors, [N, d] float32."""
         vectors: Float32 = safetensors.numpy.load_file(self._part("item_vectors.safetensors"))["item_vectors"]
+        self._check("item_vectors.safetensors", "items", len(vectors))
+        self._check("item_vectors.safetensors", "dimension", vectors.shape[1])
         return vectors
 
     @cached_property
     def index(self) -> FlatIndex | IvfIndex:
         """The index over the item vectors."""
-        return load_index(self._part("index.faiss"), self.vectors)
+        index = load_index(self._part("index.faiss"), self.vectors)
+        if len(index) != self.manifest.index.vectors:
+            raise ArtefactError(
+                f"{self.path}/index.faiss has {len(index):,} vectors, the manifest says "
+                f"{self.manifest.index.vectors:,}; {_REMEDY}"
+            )
+        return index
 
     @cached_property
     def weights(self) -> dict[str, Tensor]:
@@ -149,11 +160,21 @@ class Bundle:
         settings: dict[str, Any] = json.loads(self._part("settings.json").read_bytes())
         return settings
 
+    def _check(self, part: str, fact: str, found: int | str) -> None:
+        """Compare what a part holds with what the manifest says of it: hashes alone let a wrong word through."""
+        said = getattr(self.manifest, fact)
+        if said != found:
+            raise ArtefactError(f"{self.path}: the manifest says {fact} = {said}, {part} has {found}; {_REMEDY}")
+
     def _part(self, name: str) -> Path:
         path = self.path / name
         if not path.is_file():
             raise ArtefactError(f"{path} is missing; {_REMEDY}")
         return path
+
+
+def _type_of(catalogue: Catalogue) -> Literal["integer", "string"]:
+    return "integer" if catalogue.identifiers.are_integers else "string"
 
 
 def is_bundle(path: Path) -> bool:
@@ -171,6 +192,7 @@ def write_bundle(target: Path | str, contents: BundleContents, settings: IndexSe
 
     Raises:
         DataError: the vectors are not one for each item, or not finite, or ``target`` holds something else.
+        FailureError: the disk is full.
     """
     target = Path(target)
     if target.exists() and not is_bundle(target) and not (target.is_dir() and not any(target.iterdir())):
@@ -194,7 +216,7 @@ def write_bundle(target: Path | str, contents: BundleContents, settings: IndexSe
         manifest = BundleManifest(
             items=len(vectors),
             dimension=vectors.shape[1],
-            item_type="integer" if contents.catalogue.identifiers.are_integers else "string",
+            item_type=_type_of(contents.catalogue),
             origin=dict(sorted(contents.origin.items())),
             index=facts,
             parts=describe_parts(folder),
