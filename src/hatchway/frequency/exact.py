@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from hatchway.errors import DataError
+from hatchway.frequency.absence import log_absent
 
 
 @dataclass(frozen=True)
@@ -55,3 +56,17 @@ class ExactCounts:
     def whole_batch(self, items: Tensor, batch: int) -> Tensor:
         """``B c(j) / T``; see :class:`~hatchway.frequency.protocol.Frequency`."""
         return batch * self._of(items) / max(self.total, 1)
+
+    def log_absent_others(self, items: Tensor, batch: int) -> Tensor:
+        """``ln [C(T - 1 - c(j), B - 1) / C(T - 1, B - 1)]``; see :class:`~hatchway.frequency.protocol.Frequency`.
+
+        >>> ExactCounts(torch.tensor([3, 1, 0])).log_absent_others(torch.tensor([1, 2]), batch=2).exp()
+        tensor([0.6667, 1.0000], dtype=torch.float64)
+        """
+        # An item with all T positives has no row whose positive is another; clamped so that the answer is still -inf.
+        counts = self.counts[items].clamp(max=max(self.total - 1, 0))
+        return log_absent(counts, max(self.total - 1, 0), batch - 1)
+
+    def log_absent_whole_batch(self, items: Tensor, batch: int) -> Tensor:
+        """``ln [C(T - c(j), B) / C(T, B)]``; see :class:`~hatchway.frequency.protocol.Frequency`."""
+        return log_absent(self.counts[items], self.total, batch)
