@@ -22,6 +22,7 @@ from hatchway.index.build import IndexSettings
 from hatchway.index.bundle import Bundle, is_bundle, write_bundle
 from hatchway.index.model_bundle import contents_of
 from hatchway.progress import note
+from hatchway.settings import flattened
 from hatchway.towers.build import build_model
 from hatchway.towers.features import fit_reading
 from hatchway.towers.settings import ContextSettings, ModelSettings
@@ -34,6 +35,7 @@ BUNDLE = "bundle"
 """Where a run keeps its bundle."""
 
 _FEW_STEPS = 10
+_NAMED = 5
 
 
 def train_run(
@@ -50,11 +52,19 @@ def train_run(
 
     Raises:
         SettingsError: ``out`` holds a run already, or one with other settings or another store.
+        ArtefactError: a part of the store is not what was written.
         DataError, DivergedError: see :func:`hatchway.data.log.build_log` and :func:`hatchway.training.loop.train`.
     """
     store = store if isinstance(store, Store) else Store.open(store)
     settings = settings or RunSettings()
+    settings = settings.model_copy(update={"split": settings.split.settled(given=store.has("split"))})
     out = Path(out)
+    versions = {name: version(name) for name in ("hatchway", "torch", "numpy", "polars")}
+    there = _there(out, store, settings, versions, resume=resume)
+    if there is not None and there.is_finished():
+        note(f"{out} is finished already")
+        return there
+    store.verify()
     log = build_log(store, settings.positives, settings.split, settings.seed)
     for line in log.notes:
         note(line)
@@ -67,15 +77,12 @@ def train_run(
         split=settings.split,
         model=made_of,
         settings=settings.model_dump(mode="json"),
-        versions={name: version(name) for name in ("hatchway", "torch", "numpy", "polars")},
+        versions=versions,
         notes=log.notes,
     )
     # Item columns that are absent are found out before the folder is claimed, so that the mended command can have it.
     reading = fit_reading(log.catalogue.frame, made_of.item, made_of.text_buckets)
-    folder = _begin(out, record, resume=resume)
-    if resume and folder.is_finished():
-        note(f"{out} is finished already")
-        return folder
+    folder = there or RunFolder.create(out, record)
     write_text(out / "settings.toml", write_recipe(settings))
     if settings.training.threads:
         torch.set_num_threads(settings.training.threads)
@@ -99,12 +106,11 @@ def train_run(
 
     def judge(current: TwoTower) -> Mapping[str, float]:
         scorer = TowerScorer(current, len(log.catalogue), current.history_length)
-        found = evaluate(scorer, log, quick, protocol=protocol, part=Part.VALIDATION, seed=settings.seed)
+        found = evaluate(scorer, log, quick, protocol=log.protocol, part=Part.VALIDATION, seed=settings.seed)
         return {name: figure.value for name, figure in found.metrics.items()}
 
-    protocol = settings.split.protocol
     validation = None
-    if protocol != "none" and len(log.engagements.positives(Part.VALIDATION)):
+    if log.protocol != "none" and len(log.engagements.positives(Part.VALIDATION)):
         validation = Validation(judge, f"{settings.training.validate_metric}@{settings.training.validate_k}")
     done = train(
         model,
@@ -149,33 +155,45 @@ def _fitting(settings: ModelSettings, log: Log) -> ModelSettings:
     return settings.model_copy(update={"context": ContextSettings.parse(without)})
 
 
-def _begin(out: Path, record: RunRecord, *, resume: bool) -> RunFolder:
-    """Create the run folder, or find in it the run that is to be continued."""
+def _there(
+    out: Path, store: Store, settings: RunSettings, versions: Mapping[str, str], *, resume: bool
+) -> RunFolder | None:
+    """Return the run in ``out`` that is to be continued, None where there is none; found out before a log is read.
+
+    Raises:
+        SettingsError: there is a run, and it is not to be continued, or is another run.
+    """
     if not (out / "run.json").exists():
-        return RunFolder.create(out, record)
-    there = RunFolder.open(out)
+        return None
     if not resume:
         raise SettingsError(f"{out} holds a run already; choose another --out, continue it with --resume, or remove it")
-    mine, other = record.model_dump(mode="json"), there.record.model_dump(mode="json")
-    changed = [name for name in ("store_digest", "settings", "versions") if mine[name] != other[name]]
+    run = RunFolder.open(out)
+    usual = flattened(RunSettings().model_dump(mode="json"))
+    theirs = usual | flattened(run.record.settings) | {f"the version of {n}": v for n, v in run.record.versions.items()}
+    mine = usual | flattened(settings.model_dump(mode="json")) | {f"the version of {n}": v for n, v in versions.items()}
+    if run.record.store_digest != store.digest:
+        theirs["the store's digest"], mine["the store's digest"] = run.record.store_digest[:12], store.digest[:12]
+    changed = [name for name in theirs | mine if theirs.get(name) != mine.get(name)]
     if changed:
+        said = [f"{name} was {theirs.get(name)!r} and is now {mine.get(name)!r}" for name in changed[:_NAMED]]
+        more = f", and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
         raise SettingsError(
-            f"{out} holds a run with another {' and '.join(changed)}; a resumed run must be the same run. "
-            "Choose another --out"
+            f"{out} holds another run: {'; '.join(said)}{more}. A resumed run must be the same run: give it what it "
+            f"was begun with (its settings are in {out / 'settings.toml'}), or choose another --out"
         )
-    return there
+    return run
 
 
 def evaluate_run(run: RunFolder | Path | str, part: Part = Part.TEST) -> Evaluation:
     """Evaluate a finished run over the whole catalogue and write ``evaluation.json`` into it (for the test part)."""
     run = run if isinstance(run, RunFolder) else RunFolder.open(run)
     settings = RunSettings.parse(run.record.settings)
-    if settings.split.protocol == "none":
+    if run.record.split.protocol == "none":
         raise SettingsError("the run's split.protocol is 'none': there is nothing to evaluate on; train with a split")
     log = run.log()
     model = run.load_model(log)
     scorer = TowerScorer(model, len(log.catalogue), model.history_length)
-    found = evaluate(scorer, log, settings.evaluation, protocol=settings.split.protocol, part=part, seed=settings.seed)
+    found = evaluate(scorer, log, settings.evaluation, protocol=log.protocol, part=part, seed=settings.seed)
     if part is Part.TEST:
         write_text(run.path / "evaluation.json", found.model_dump_json(indent=1) + "\n")
     return found

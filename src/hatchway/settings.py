@@ -31,6 +31,18 @@ class Settings(pydantic.BaseModel):
             raise SettingsError("\n".join(_explain(cls, offence) for offence in error.errors())) from None
 
 
+def flattened(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Write nested settings as one table with dotted names.
+
+    >>> flattened({"seed": 1, "training": {"epochs": 3, "batch": 8}})
+    {'seed': 1, 'training.epochs': 3, 'training.batch': 8}
+    """
+    flat: dict[str, Any] = {}
+    for name, part in table.items():
+        flat |= flattened(part, f"{before}{name}.") if isinstance(part, dict) else {f"{before}{name}": part}
+    return flat
+
+
 def _explain(model: type[pydantic.BaseModel], offence: Any) -> str:
     """Turn one pydantic offence into a sentence with a remedy."""
     where = ".".join(str(part) for part in offence["loc"]) or "settings"

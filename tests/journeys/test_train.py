@@ -144,7 +144,7 @@ def test_a_finished_run_is_not_overwritten(place: Path, run: Path, hatchway: Cal
     assert (again.code, "holds a run already" in again.err) == (2, True)
     assert hatchway("train", place / "store", *recipe, "--out", run, "--resume").code == 0
     other = hatchway("train", place / "store", *recipe, "--set", "seed=5", "--out", run, "--resume")
-    assert (other.code, "another settings" in other.err) == (2, True)
+    assert (other.code, "seed was 3 and is now 5" in other.err) == (2, True)
     assert (run / "model" / "weights.safetensors").read_bytes() == before
 
 

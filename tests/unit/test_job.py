@@ -1,15 +1,17 @@
 """What the job does with settings that the log has nothing for."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from hatchway.config import RunSettings
+from hatchway.config import RunSettings, load_recipe
+from hatchway.data.splits import SplitSettings
 from hatchway.data.store import Store, write_store
-from hatchway.errors import DataError, SettingsError
-from hatchway.job import train_run
+from hatchway.errors import ArtefactError, DataError, SettingsError
+from hatchway.job import evaluate_run, train_run
 
 
 def store_of(folder: Path, *, queries: bool) -> Store:
@@ -74,3 +76,54 @@ def test_a_history_of_others_is_refused_where_there_are_times(tmp_path: Path) ->
     """A row would be told of what happened after it."""
     with pytest.raises(SettingsError, match="would hold what happened after it"):
         train_run(store_of(tmp_path, queries=False), tmp_path / "run", settings_of(history_of="others"))
+
+
+def test_a_run_that_is_there_is_refused_before_the_log_is_read(tmp_path: Path) -> None:
+    """A log of a hundred million rows takes minutes; that the folder is taken is known at once."""
+    store = store_of(tmp_path, queries=False)
+    train_run(store, tmp_path / "run", settings_of())
+    unread = replace(store, path=tmp_path / "moved")  # nothing can be read from there
+    with pytest.raises(SettingsError, match="holds a run already"):
+        train_run(unread, tmp_path / "run", settings_of())
+    assert train_run(unread, tmp_path / "run", settings_of(), resume=True).is_finished()
+
+
+def test_a_refused_resume_names_what_differs(tmp_path: Path) -> None:
+    """The settings by their dotted names with both values, the store by its digest; and where the run's own stand."""
+    store = store_of(tmp_path, queries=False)
+    train_run(store, tmp_path / "run", settings_of())
+    other = settings_of(history=3).model_copy(update={"seed": 9})
+    with pytest.raises(SettingsError) as refused:
+        train_run(store_of(tmp_path / "other", queries=True), tmp_path / "run", other, resume=True)
+    said = str(refused.value)
+    assert "seed was 1 and is now 9; model.context.history was 20 and is now 3; the store's digest was " in said
+    assert f"its settings are in {tmp_path / 'run' / 'settings.toml'}" in said
+    assert said.count(" was ") == 4  # three differences, and "it was begun with"
+
+
+def test_a_store_that_was_cut_short_is_refused_by_name(tmp_path: Path) -> None:
+    """Whatever the part, before it is parsed; no run folder is left."""
+    store = store_of(tmp_path, queries=False)
+    part = store.path / store.manifest.parts[0].path
+    part.write_bytes(part.read_bytes()[:-20])
+    with pytest.raises(ArtefactError, match=f"{part.name} is not the file that was written; import again"):
+        train_run(store, tmp_path / "run", settings_of())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_log_with_a_split_of_its_own_is_split_by_it(tmp_path: Path) -> None:
+    """Unless the settings say otherwise; what was chosen is written into the run's settings."""
+    events = pl.DataFrame(
+        {"buyer": [0, 0, 0, 0, 1, 1], "item": [0, 1, 2, 3, 0, 1], "split": ["train"] * 3 + ["test"] + ["train"] * 2}
+    )
+    store = write_store(tmp_path / "store", events)
+    run = train_run(store, tmp_path / "run", settings_of())
+    assert run.log().protocol == run.record.split.protocol == "given"
+    assert "split given, as the log's column 'split' says: 5 train, 0 validation, 1 test positives" in run.record.notes
+    assert load_recipe(run.path / "settings.toml").split.protocol == "given"
+    assert evaluate_run(run).cases == 1
+    other = settings_of().model_copy(update={"split": SplitSettings(protocol="leave-one-out")})
+    assert train_run(store, tmp_path / "other", other).record.split.protocol == "leave-one-out"
+    assert train_run(store_of(tmp_path, queries=False), tmp_path / "none", settings_of()).log().protocol == (
+        "leave-one-out"
+    )

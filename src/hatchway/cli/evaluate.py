@@ -21,7 +21,7 @@ def run(
     part: Annotated[Literal["validation", "test"], typer.Option(help="The part of the split to ask about.")] = "test",
     protocol: Annotated[
         Literal["given", "leave-one-out", "global-time"] | None,
-        typer.Option(help="With --baseline: how to split the store (else as the recipe says)."),
+        typer.Option(help="With --baseline: how to split the store. [default: as in training]"),
     ] = None,
     recipe: Annotated[
         Path | None, typer.Option(help="With --baseline: a recipe, for what counts as a positive and the split.")
@@ -59,14 +59,16 @@ def run(
 
         chosen = [f"split.protocol={protocol}"] if protocol else []
         settings = load_recipe(recipe, [*(assignments or []), *chosen])
-        log = build_log(Store.open(path), settings.positives, settings.split, settings.seed)
+        store = Store.open(path)
+        store.verify()
+        log = build_log(store, settings.positives, settings.split, settings.seed)
         for line in log.notes:
             note(line)
         evaluation = evaluate_baseline(
             baseline,
             log,
             settings.evaluation,
-            protocol=settings.split.protocol,
+            protocol=log.protocol,
             part=asked,
             seed=settings.seed,
         )

@@ -14,7 +14,7 @@ from hatchway.data.ordering import buyer_major, comparable
 from hatchway.data.positives import VIEW, Choice, EventSource, PositivesSettings, choose_events
 from hatchway.data.query_items import previous_engaged
 from hatchway.data.rows import EngagedRows, read_engagements
-from hatchway.data.splits import Parts, SplitSettings, draw_validation, given, global_time, leave_one_out
+from hatchway.data.splits import Parts, SplitProtocol, SplitSettings, draw_validation, given, global_time, leave_one_out
 from hatchway.data.views import viewed_items
 from hatchway.errors import DataError
 from hatchway.randomness import stream
@@ -29,12 +29,14 @@ class Log:
         buyers: the buyers with at least one engagement.
         catalogue: the items.
         notes: what was chosen and what is absent, in lines to be said.
+        protocol: how the engagements were split.
     """
 
     engagements: Engagements
     buyers: Buyers
     catalogue: Catalogue
     notes: tuple[str, ...]
+    protocol: SplitProtocol
 
 
 def build_log(source: EventSource, positives: PositivesSettings, split: SplitSettings, seed: int) -> Log:
@@ -45,12 +47,14 @@ def build_log(source: EventSource, positives: PositivesSettings, split: SplitSet
     Args:
         source: an opened :class:`~hatchway.data.store.Store`, or anything that answers as it does.
         positives: which events count.
-        split: the protocol.
+        split: the protocol; where it is None, what the log has decides.
         seed: the run's seed; the stream ``"validation"`` is drawn from.
 
     Raises:
         DataError: the log does not hold what the settings ask for; the message says what it does hold.
     """
+    has_parts = source.has("split")
+    protocol, split = split.protocol_in(given=has_parts), split.settled(given=has_parts)
     _check_columns(source, split)
     choice = choose_events(source, positives)
     rows, buyers = read_engagements(source, choice)
@@ -72,14 +76,14 @@ def build_log(source: EventSource, positives: PositivesSettings, split: SplitSet
         context_end=context_end,
         query_texts=_query_texts(rows.frame),
     )
-    split_note = _say_split(engagements, split, ignored=source.has("split") and split.protocol != "given")
+    split_note = _say_split(engagements, split, ignored=has_parts and protocol != "given")
     notes = (*choice.notes, *_say_times(rows.by_order), query_note, split_note)
-    return Log(engagements, buyers, source.catalogue(), notes)
+    return Log(engagements, buyers, source.catalogue(), notes, protocol)
 
 
 def _check_columns(source: EventSource, split: SplitSettings) -> None:
     """Refuse a protocol that needs a column which the log lacks."""
-    needed = {"given": "split", "global-time": "time"}.get(split.protocol)
+    needed = {"given": "split", "global-time": "time"}.get(str(split.protocol))
     if needed and not source.has(needed):
         raise DataError(
             f"split.protocol = {split.protocol!r} needs a column {needed!r}, which the log lacks; use 'leave-one-out' "
@@ -173,4 +177,5 @@ def _say_split(engagements: Engagements, split: SplitSettings, *, ignored: bool)
     """Return the line about the split and its sizes."""
     counts = ", ".join(f"{len(engagements.positives(part)):,} {part.name.lower()}" for part in Part)
     ending = "; the log's own column 'split' is not used" if ignored else ""
-    return f"split {split.protocol}: {counts} positives{ending}"
+    by = ", as the log's column 'split' says" if split.protocol == "given" else ""
+    return f"split {split.protocol}{by}: {counts} positives{ending}"

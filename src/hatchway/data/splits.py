@@ -17,6 +17,7 @@ from hatchway.data.schema import SPLITS
 from hatchway.errors import DataError
 from hatchway.settings import Settings
 
+SplitProtocol = Literal["given", "leave-one-out", "global-time", "none"]
 Parts = npt.NDArray[np.int8]
 Bools = npt.NDArray[np.bool_]
 
@@ -30,25 +31,38 @@ class SplitSettings(Settings):
         protocol: ``leave-one-out``: each buyer's last positive is the test and the last but one the validation; buyers
             with fewer than three positives only train. ``global-time``: the last days are the test, the days before
             them the validation, for everybody. ``given``: as the log's column ``split`` says. ``none``: all rows train.
+            None: ``given`` where the log has a column ``split``, otherwise ``leave-one-out``.
         validation_fraction: ``given`` only: the share of each buyer's training positives that is moved to validation,
             at random; at least one of a buyer's stays.
         validation_days: ``global-time`` only: whole days (UTC) of validation, before those of the test; may be 0.
         test_days: ``global-time`` only: whole days (UTC) of test; the last is the day of the last positive.
     """
 
-    protocol: Literal["given", "leave-one-out", "global-time", "none"] = "leave-one-out"
+    protocol: SplitProtocol | None = None
     validation_fraction: float = pydantic.Field(default=0.0, ge=0.0, lt=1.0)
     validation_days: int = pydantic.Field(default=1, ge=0)
     test_days: int = pydantic.Field(default=1, ge=1)
 
     @pydantic.model_validator(mode="after")
     def _agree(self) -> "SplitSettings":
-        if self.validation_fraction and self.protocol != "given":
+        if self.validation_fraction and self.protocol not in ("given", None):
             raise ValueError(
                 f"validation_fraction = {self.validation_fraction} goes with protocol 'given' only; {self.protocol!r} "
                 "has a rule of its own for validation"
             )
         return self
+
+    def protocol_in(self, *, given: bool) -> SplitProtocol:
+        """Return the protocol, or what None stands for in a log with a column ``split`` (``given``), or without one."""
+        return self.protocol or ("given" if given else "leave-one-out")
+
+    def settled(self, *, given: bool) -> "SplitSettings":
+        """Return the settings with :meth:`protocol_in` written out.
+
+        Raises:
+            SettingsError: ``validation_fraction`` does not go with it.
+        """
+        return SplitSettings.parse(self.model_dump() | {"protocol": self.protocol_in(given=given)})
 
 
 def leave_one_out(offsets: Int64, buyers: Int32, positive: Bools) -> Parts:
@@ -117,10 +131,13 @@ def given(split: pl.Series) -> Parts:
         odd = split.filter(codes.is_null())
         raise DataError(
             f"{len(odd):,} of {len(split):,} engagements have no part in the column 'split' (the first: {odd[0]!r}); "
-            f"allowed are {', '.join(SPLITS)}"
+            f"allowed are {', '.join(SPLITS)}; mend the log, or choose another split.protocol, e.g. 'leave-one-out'"
         )
     if not (codes == Part.TRAIN).any():
-        raise DataError(f"the log's column 'split' gives no row to train; it has {', '.join(split.unique().sort())}")
+        raise DataError(
+            f"the log's column 'split' gives no row to train; it has {', '.join(split.unique().sort())}; mend the log, "
+            "or choose another split.protocol, e.g. 'leave-one-out'"
+        )
     return codes.to_numpy()
 
 

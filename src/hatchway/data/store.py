@@ -92,11 +92,16 @@ class Store:
         """Hash every part and compare with the manifest.
 
         Raises:
-            ArtefactError: a part is not what the manifest says.
+            ArtefactError: a part is not what the manifest says, or cannot be read.
         """
         for part in self.manifest.parts:
-            if _sha256(self.path / part.path) != part.sha256:
-                raise ArtefactError(f"{self.path / part.path} is not the file that was written; import again")
+            path = self.path / part.path
+            try:
+                found = _sha256(path)
+            except OSError as error:
+                raise ArtefactError(f"{path} cannot be read ({error.strerror}); import again") from None
+            if found != part.sha256:
+                raise ArtefactError(f"{path} is not the file that was written; import again")
 
 
 def is_store(path: Path) -> bool:

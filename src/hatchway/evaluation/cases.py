@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from hatchway.data.contexts import Contexts, ragged_ranges
 from hatchway.data.engagements import Engagements, Int32, Int64, Part
+from hatchway.data.splits import SplitProtocol
 from hatchway.errors import DataError, UsageError
 
-SplitProtocol = Literal["given", "leave-one-out", "global-time", "none"]
 Grain = Literal["buyer", "row"]
 """One case for each buyer (the part as a whole is the answer), or one for each positive row (at its own moment)."""
 

@@ -7,8 +7,9 @@ import numpy as np
 
 from hatchway.data.engagements import Int64, Part, training_counts
 from hatchway.data.log import Log
+from hatchway.data.splits import SplitProtocol
 from hatchway.evaluation.baselines import baseline_ranks
-from hatchway.evaluation.cases import Cases, SplitProtocol, cases_for, grain_of
+from hatchway.evaluation.cases import Cases, cases_for, grain_of
 from hatchway.evaluation.intervals import bootstrap_interval
 from hatchway.evaluation.metrics import METRICS
 from hatchway.evaluation.ranking import rank_cases

@@ -13,6 +13,7 @@ from hatchway.evaluation.result import Evaluation, Figure
 from hatchway.report.curves import TrainingLog, draw_curves
 from hatchway.report.negatives import account_of
 from hatchway.report.rows import Row, example_rows
+from hatchway.settings import flattened
 from hatchway.training.run_folder import RunFolder
 
 _PREFERRED_K = 20
@@ -111,7 +112,7 @@ def render_report(run: RunFolder, rows: tuple[Row, ...] = ()) -> str:
         seconds=training.lines[-1].get("seconds") if training.lines else None,
         rows=rows,
         metrics=list(dict.fromkeys(name.split("@")[0] for name in evaluation.metrics)),
-        settings={name: _flat(part) for name, part in settings.items() if isinstance(part, dict)},
+        settings={name: flattened(part) for name, part in settings.items() if isinstance(part, dict)},
         plain={name: part for name, part in settings.items() if not isinstance(part, dict)},
     )
 
@@ -164,14 +165,6 @@ def _scale(lines: list[Bar]) -> float:
     """Return where the scale of the bars ends: a little above the largest figure."""
     figures = [figure for line in lines for figure in (line.figure, *line.others.values()) if figure is not None]
     return 1.04 * max((max(figure.value, figure.high or 0.0) for figure in figures), default=0.0) or 1.0
-
-
-def _flat(table: dict[str, Any], before: str = "") -> dict[str, Any]:
-    """Write nested settings as one table with dotted names."""
-    flat: dict[str, Any] = {}
-    for name, part in table.items():
-        flat |= _flat(part, f"{before}{name}.") if isinstance(part, dict) else {f"{before}{name}": part}
-    return flat
 
 
 def _figure(value: float | None) -> str:

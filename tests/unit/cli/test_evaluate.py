@@ -64,3 +64,23 @@ def test_mistakes_end_with_2_and_a_remedy(
     ended = hatchway("evaluate", store, *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
+
+
+def test_a_store_that_was_cut_short_is_named(store: Path, hatchway: Callable[..., Any]) -> None:
+    """Not an error of the library that parses it."""
+    part = store / "catalogue.parquet"
+    part.write_bytes(part.read_bytes()[:40])
+    ended = hatchway("evaluate", "--baseline", "random", store)
+    assert (ended.code, ended.out) == (3, "")
+    assert "catalogue.parquet is not the file that was written; import again" in ended.err
+
+
+def test_a_log_with_a_split_is_evaluated_by_it(tmp_path: Path, hatchway: Callable[..., Any]) -> None:
+    """As it would be trained; ``--protocol`` says otherwise."""
+    events = pl.DataFrame({"buyer": [1] * 4, "item": list("abcd"), "split": ["train", "train", "train", "test"]})
+    write_store(tmp_path / "store", events)
+    split = {
+        protocol: hatchway("evaluate", "--baseline", "random", tmp_path / "store", *protocol, "--json").json["protocol"]
+        for protocol in ((), ("--protocol", "leave-one-out"))
+    }
+    assert [found["split"] for found in split.values()] == ["given", "leave-one-out"]

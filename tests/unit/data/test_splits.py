@@ -169,3 +169,14 @@ def test_settings_out_of_range_are_refused(values: dict[str, object]) -> None:
     """Each names its key."""
     with pytest.raises(SettingsError, match=list(values)[-1]):
         SplitSettings.parse(values)
+
+
+def test_what_no_protocol_stands_for() -> None:
+    """The log's own split where it has one; ``validation_fraction`` then goes with it, and not with leave-one-out."""
+    assert SplitSettings().settled(given=True) == SplitSettings(protocol="given")
+    assert SplitSettings().settled(given=False) == SplitSettings(protocol="leave-one-out")
+    assert SplitSettings(protocol="none").settled(given=True) == SplitSettings(protocol="none")
+    part = SplitSettings(validation_fraction=0.1)
+    assert part.settled(given=True) == SplitSettings(protocol="given", validation_fraction=0.1)
+    with pytest.raises(SettingsError, match="goes with protocol 'given' only"):
+        part.settled(given=False)

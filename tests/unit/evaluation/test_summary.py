@@ -32,7 +32,9 @@ def market(log_of: Callable[..., Engagements]) -> Log:
             [(0, TRAIN, 1.0), (1, TRAIN, 1.0), (2, TRAIN, 1.0), (3, TRAIN, 1.0)],
         ]
     )
-    return Log(engagements, Buyers(pl.Series(range(4))), Catalogue(pl.DataFrame({"item": range(5)})), ("said before",))
+    return Log(
+        engagements, Buyers(pl.Series(range(4))), Catalogue(pl.DataFrame({"item": range(5)})), ("said before",), "given"
+    )
 
 
 class Model:
@@ -101,7 +103,7 @@ def test_slices_hold_their_cases_and_figures(market: Log) -> None:
 def test_a_slice_knows_whose_its_cases_are(log_of: Callable[..., Engagements]) -> None:
     """Both cases of a new item are of the second buyer, who alone shows no spread; the three are of two."""
     engagements = log_of([[(0, TRAIN, 1.0), (1, TRAIN, 1.0), (0, TEST, 1.0)], [(4, TEST, 1.0), (3, TEST, 1.0)]])
-    log = Log(engagements, Buyers(pl.Series(range(2))), Catalogue(pl.DataFrame({"item": range(5)})), ())
+    log = Log(engagements, Buyers(pl.Series(range(2))), Catalogue(pl.DataFrame({"item": range(5)})), (), "given")
     found = evaluate(Model([5.0, 4.0, 3.0, 2.0, 1.0]), log, SMALL, protocol="global-time")
     new = found.slices["popularity"]["new"]
     assert (new.cases, new.metrics["recall@1"].low) == (2, None)
