@@ -14,8 +14,9 @@ class ContextTower(nn.Module):
     """``query = normalise(query item + pooled history + buyer + f(all of them, text))``.
 
     The history is pooled with one learned weight for each place counted from the most recent, a softmax over the places
-    that are there, so that yesterday's save can say more than last year's. A history that is a set (``history_of =
-    "others"``) is averaged: its places mean nothing.
+    that are there, so that yesterday's save can say more than last year's. In a history that is a set (``history_of =
+    "others"``) places mean nothing: its n vectors are summed and divided by the root of n (Koren 2008, eq. 15), so that
+    it says the more beside the buyer's own vector the more is known.
 
     Args:
         items: N, the items that can stand in a context.
@@ -68,7 +69,8 @@ class ContextTower(nn.Module):
         flat = contexts.history[np.repeat(contexts.history_offsets[1:], lengths) - 1 - place]
         items, starts = torch.from_numpy(flat.astype(np.int64)).to(device), torch.from_numpy(offsets).to(device)
         if self.settings.context.history_of == "others":
-            return bag(embedding, items, starts, mean=True)
+            scale = torch.from_numpy(np.maximum(lengths, 1).astype(np.float32) ** -0.5).to(device)
+            return bag(embedding, items, starts) * scale[:, None]
         rows = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths)).to(device)
         weight = self.place_weights.exp()[torch.from_numpy(place).to(device)]
         total = weight.new_zeros(len(lengths)).index_add(0, rows, weight)

@@ -87,21 +87,25 @@ def test_pooled_history_by_hand() -> None:
     assert float(pooled[2].detach().abs().max()) == 0
 
 
-def test_a_history_of_others_is_averaged_and_without_layers_the_query_is_the_sum_of_its_parts() -> None:
-    """By hand: buyer 1's vector plus the mean of two history vectors, scaled to length 1; order means nothing."""
+def test_a_history_of_others_is_a_set_and_without_layers_the_query_is_the_sum_of_its_parts() -> None:
+    """By hand: buyer 1's vector plus the sum of n history vectors over the root of n; order means nothing."""
     context = ContextSettings(query_item=False, text=False, buyer=True, history=2, history_of="others", hidden=0)
     model = build_model(CATALOGUE, 3, HISTORY.model_copy(update={"context": context}), 1)
     tower = model.query_tower
     assert isinstance(tower, ContextTower)
     assert tower.by_history is not None
     assert tower.by_buyer is not None
-    asked = replace(contexts([-1, -1, -1], [[1, 2], [2, 1], [5, 4, 3]]), buyers=np.array([1, 1, 2], np.int32))
+    asked = replace(
+        contexts([-1] * 5, [[1, 2], [2, 1], [5, 4, 3], [5], []]), buyers=np.array([1, 1, 2, 0, 1], np.int32)
+    )
     history, buyer = tower.by_history.weight.detach(), tower.by_buyer.weight.detach()
     wanted = torch.stack(
         [
-            buyer[1] + (history[1] + history[2]) / 2,
-            buyer[1] + (history[1] + history[2]) / 2,
-            buyer[2] + (history[4] + history[3]) / 2,  # L = 2: the last two
+            buyer[1] + (history[1] + history[2]) / 2**0.5,
+            buyer[1] + (history[1] + history[2]) / 2**0.5,
+            buyer[2] + (history[4] + history[3]) / 2**0.5,  # L = 2: the last two
+            buyer[0] + history[5],
+            buyer[1],
         ]
     )
     torch.testing.assert_close(model.query(asked), wanted / wanted.norm(dim=1, keepdim=True))
