@@ -52,7 +52,8 @@ class ContextSettings(Settings):
         query_item: use the listing that is being looked at.
         history: L, how many of the buyer's last engagements to use; 0 for none.
         history_of: what a training row's history holds. ``before``: what its buyer did before it, weighted by place.
-            ``others``: everything else that its buyer did, all alike (SVD++, Koren 2008), for logs that do not say when.
+            ``others``: everything else that its buyer did, all alike (SVD++, Koren 2008), for logs that do not say
+            when.
         text: use the query text, where the log has one.
         buyer: give every buyer a vector of its own as well; unknown buyers have none.
         hidden: width of the hidden layer; 0 for none, the query is then the sum of its parts.
