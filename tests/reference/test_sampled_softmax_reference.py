@@ -49,7 +49,7 @@ def world(batch: int, draws: int, correction: PositiveCorrection, seed: int = 5)
     positives = torch.randint(0, ITEMS // 4, (batch,), generator=generator)
     ledger = draw_ledger(positives, [InBatch(ExactCounts(counts)), Uniform(ITEMS, draws)], generator, correction)
     known = torch.randint(0, ITEMS, (batch * 3,), generator=generator)
-    ledger = with_masked(ledger, engaged_columns(ledger, known, torch.arange(batch + 1) * 3, ITEMS))
+    ledger = with_masked(ledger, engaged_columns(ledger, known, torch.arange(batch + 1) * 3))
     items = torch.randn(ITEMS, WIDTH, generator=generator, dtype=torch.float64)
     query = torch.randn(batch, WIDTH, generator=generator, dtype=torch.float64)
     return (query, items[positives], items[ledger.items]), ledger
@@ -84,7 +84,7 @@ def test_a_masked_candidate_gets_no_gradient() -> None:
     tensors, ledger = world(6, 40, "uncorrected")
     victim = int(ledger.items[-1])
     known = torch.full((6,), victim)
-    ledger = with_masked(ledger, engaged_columns(ledger, known, torch.arange(7), ITEMS))
+    ledger = with_masked(ledger, engaged_columns(ledger, known, torch.arange(7)))
     single = leaves(tensors, torch.float32)
     sampled_softmax(*single, ledger).backward()
     assert single[2].grad is not None

@@ -19,8 +19,8 @@ SOURCE = Path(__file__).parents[2] / "src"
 # Imports only ever point back up this list; "hatchway" is the package's own front door.
 ORDER = re.findall(
     r"\w+",
-    "errors randomness settings progress artefacts data frequency negatives screening how_many losses towers index "
-    "training evaluation simulation nightly explain compare report cost serving config job hatchway cli",
+    "errors randomness settings progress compiled artefacts data frequency negatives screening how_many losses towers "
+    "index training evaluation simulation nightly explain compare report cost serving config job hatchway cli",
 )
 
 LINES = 400

@@ -53,7 +53,7 @@ class Negatives:
         drawn = draw_ledger(batch.positives, self.sources, torch_stream(self.seed, "negatives", step), correction)
         if not len(batch.known_items):
             return drawn
-        return with_masked(drawn, engaged_columns(drawn, batch.known_items, batch.known_offsets, len(self.counts)))
+        return with_masked(drawn, engaged_columns(drawn, batch.known_items, batch.known_offsets))
 
 
 def batch_loss(model: TwoTower, loss: SampledSoftmax, batch: Batch, ledger: Ledger, hidden: Tensor | None) -> Tensor:

@@ -8,7 +8,8 @@ import torch
 from hatchway.errors import DataError, SettingsError
 from hatchway.frequency.exact import ExactCounts
 from hatchway.negatives.in_batch import InBatch
-from hatchway.negatives.ledger import Masked, account, draw_ledger, matching_columns, with_masked
+from hatchway.negatives.ledger import Masked, account, draw_ledger, with_masked
+from hatchway.negatives.matching import matching_columns
 from hatchway.negatives.sources import Reason, SharedSource, Source
 from hatchway.negatives.uniform import Uniform
 from hatchway.randomness import torch_stream
