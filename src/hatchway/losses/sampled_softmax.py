@@ -1,8 +1,11 @@
 """The sampled softmax with the ledger's correction: the loss that everything else here exists for.
 
-For row i with positive p, columns c and expected counts n (:mod:`hatchway.negatives.ledger`)
+For row i with positive p, columns c (shared by the batch and the row's own) and expected counts n
+(:mod:`hatchway.negatives.ledger`)
 
     loss_i = −[x_p − ln(exp(x_p) + Σ_c exp(x_c))],    x = score / temperature − alpha·ln n,  masked x = −inf.
+
+An own column may have a down-weight besides, whose logarithm is added to x and not scaled by alpha.
 
 Alpha 1 learns scores that keep the items' popularity (log P up to a constant); alpha 0 learns scores from which it is
 divided out, the pointwise mutual information with the sampling distribution (Bengio & Senécal 2008; Yi et al. 2019).
@@ -25,46 +28,60 @@ def sampled_softmax(
     columns: Tensor,
     ledger: Ledger,
     *,
+    own: Tensor | None = None,
     temperature: Tensor | float = 1.0,
     alpha: float = 1.0,
     weight: Tensor | None = None,
     reduction: Literal["mean", "none"] = "mean",
 ) -> Tensor:
-    """Cross-entropy of each row's positive against the shared columns.
+    """Cross-entropy of each row's positive against the shared columns and the row's own.
 
     Args:
         query: [B, d] query vectors.
         positive: [B, d] item vectors of the rows' positives.
         columns: [C, d] item vectors of the ledger's columns, in its order.
         ledger: items, expected counts and masks of the columns.
+        own: [B, H, d] item vectors of the ledger's own columns, any finite vector where one is absent; may be left out
+            where H is 0.
         temperature: divides every score, before the correction; a scalar, or a scalar tensor that is learned.
         alpha: weight of the correction; 0 is none, 1 is the full one.
         weight: [B] weights of the rows, 0 or more; the mean is over the weights. None weighs all alike.
         reduction: ``"mean"``, or ``"none"`` for the rows' own losses (weighted, not averaged).
 
     Returns:
-        A scalar, or [B] float32. Computed in float32 whatever the inputs' type.
+        A scalar, or [B] float32. Computed in float32 whatever the inputs' type. A row whose every candidate is masked
+        (:attr:`~hatchway.negatives.ledger.Ledger.rows_without_negatives`) has loss 0 and moves nothing.
 
     Raises:
         DataError: shapes disagree, or the weights do not sum to more than 0.
         SettingsError: the temperature is not above 0.
     """
-    _check(query, positive, columns, ledger, weight)
+    _check(query, positive, columns, ledger, own)
+    _check_weight(weight, len(query))
     if not isinstance(temperature, Tensor) and not temperature > 0:
         raise SettingsError(
             f"temperature is {temperature}; allowed: above 0 (0.05 to 0.2 is usual with normalised vectors)"
         )
     with torch.autocast(query.device.type, enabled=False):
         scaled = query.float() / temperature
-        own = (scaled * positive.float()).sum(1, keepdim=True) - alpha * ledger.positive_log_count[:, None]
+        extra = (scaled * positive.float()).sum(1, keepdim=True) - alpha * ledger.positive_log_count[:, None]
+        if own is not None and own.shape[1]:
+            extra = torch.cat([extra, _own_logits(scaled, own.float(), ledger, alpha)], 1)
         bias = -alpha * ledger.log_count
         rows = torch.ones(len(query), device=query.device) if weight is None else weight.float()
         total = rows.sum()
         per_row = reduction == "none"
         summed, losses = row_block_losses(
-            scaled, columns.float(), own, bias, adjustments(ledger, alpha), None if per_row else rows / total
+            scaled, columns.float(), extra, bias, adjustments(ledger, alpha), None if per_row else rows / total
         )
         return losses * rows if per_row else summed
+
+
+def _own_logits(scaled: Tensor, own: Tensor, ledger: Ledger, alpha: float) -> Tensor:
+    """Return the logits of the rows' own columns, [B, H]; −inf where absent or masked."""
+    scores = torch.bmm(own, scaled[:, :, None])[:, :, 0]
+    logits = scores - alpha * ledger.own_log_count + ledger.own_log_weight
+    return logits.masked_fill(~ledger.own_stands, -torch.inf)
 
 
 def adjustments(ledger: Ledger, alpha: float) -> Adjustments:
@@ -97,7 +114,13 @@ class SampledSoftmax(nn.Module):
         self.log_temperature = nn.Parameter(torch.tensor(temperature).log(), requires_grad=learn_temperature)
 
     def forward(
-        self, query: Tensor, positive: Tensor, columns: Tensor, ledger: Ledger, weight: Tensor | None = None
+        self,
+        query: Tensor,
+        positive: Tensor,
+        columns: Tensor,
+        ledger: Ledger,
+        weight: Tensor | None = None,
+        own: Tensor | None = None,
     ) -> Tensor:
         """Return the mean loss, a scalar."""
         return sampled_softmax(
@@ -105,22 +128,37 @@ class SampledSoftmax(nn.Module):
             positive,
             columns,
             ledger,
+            own=own,
             temperature=self.log_temperature.exp(),
             alpha=self.alpha,
             weight=weight,
         )
 
 
-def _check(query: Tensor, positive: Tensor, columns: Tensor, ledger: Ledger, weight: Tensor | None) -> None:
+def _check(query: Tensor, positive: Tensor, columns: Tensor, ledger: Ledger, own: Tensor | None) -> None:
     batch, width = query.shape
-    wanted = {"positive": (batch, width), "columns": (len(ledger.items), width), "ledger.positives": (batch,)}
-    got = {"positive": positive.shape, "columns": columns.shape, "ledger.positives": ledger.positives.shape}
+    most = ledger.own_items.shape[1]
+    wanted = {
+        "positive": (batch, width),
+        "columns": (len(ledger.items), width),
+        "own": (batch, most, width),
+        "ledger.positives": (batch,),
+    }
+    got = {
+        "positive": positive.shape,
+        "columns": columns.shape,
+        "own": (batch, 0, width) if own is None else own.shape,
+        "ledger.positives": ledger.positives.shape,
+    }
     for name, shape in wanted.items():
         if tuple(got[name]) != shape:
             raise DataError(
                 f"{name} has shape {tuple(got[name])}, expected {shape}: query is [B, d] = {(batch, width)} and the "
-                f"ledger has {len(ledger.items)} columns"
+                f"ledger has {len(ledger.items)} columns, and {most} own ones a row"
             )
+
+
+def _check_weight(weight: Tensor | None, batch: int) -> None:
     if weight is not None and (
         weight.shape != (batch,) or not 0 < float(weight.float().sum()) < math.inf or float(weight.min()) < 0
     ):

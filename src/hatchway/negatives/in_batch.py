@@ -35,3 +35,11 @@ class InBatch:
     def expected_on_average(self, items: Tensor, batch: int) -> Tensor:
         """``B q(j)``, the row's own positive among them."""
         return self.frequency.whole_batch(items, batch)
+
+    def log_absent_others(self, items: Tensor, batch: int) -> Tensor:
+        """``ln P(no other row's positive is j)``."""
+        return self.frequency.log_absent_others(items, batch)
+
+    def log_absent_on_average(self, items: Tensor, batch: int) -> Tensor:
+        """``ln P(no row's positive is j)``, the row's own among them."""
+        return self.frequency.log_absent_whole_batch(items, batch)

@@ -4,7 +4,7 @@ from typing import Self
 
 import pydantic
 
-from hatchway.negatives.ledger import PositiveCorrection
+from hatchway.negatives.counting import PositiveCorrection
 from hatchway.settings import Settings
 
 
@@ -15,8 +15,8 @@ class NegativesSettings(Settings):
         in_batch: use the other rows' positives.
         uniform: draws over the catalogue, shared by the batch; 0 for none.
         alpha: weight of the correction: 0 is none, 1 the full one.
-        positive: what happens to the positive; see :data:`~hatchway.negatives.ledger.PositiveCorrection`. With alpha 0
-            there is no correction, and copies of the positive are masked whatever stands here.
+        positive: what happens to the positive; see :data:`~hatchway.negatives.counting.PositiveCorrection`. With
+            alpha 0 there is no correction, and copies of the positive are masked whatever stands here.
         mask_engaged_days: a buyer's engagements of so many days before the row are no negatives for it. Where the log
             has no times, all of the buyer's training engagements. 0 masks none.
     """
