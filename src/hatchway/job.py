@@ -8,7 +8,7 @@ import polars as pl
 import torch
 
 from hatchway.artefacts.atomic import write_text
-from hatchway.artefacts.manifest import sha256_of
+from hatchway.artefacts.manifest import is_not, sha256_of
 from hatchway.config import RunSettings, write_recipe
 from hatchway.data.engagements import Part
 from hatchway.data.living import living_in_training
@@ -250,4 +250,4 @@ def open_bundle(path: Path | str) -> Bundle:
         return bundle
     if (path / "run.json").is_file():
         raise DataError(f"{path} has no bundle yet; make it with: hatchway index {path}")
-    raise DataError(f"{path} is neither a run nor a bundle; train a run, then make its bundle with: hatchway index RUN")
+    raise DataError(f"{is_not('a run or a bundle', path)}; train a run, then make its bundle with: hatchway index RUN")

@@ -106,7 +106,9 @@ def test_an_existing_store_survives_a_failed_import(hatchway: Command, log: Path
         (["table", "LOG", "STORE", "--max-rejected", "2"], "max_rejected = 2.0"),
         (["movielens", "LOG", "STORE", "--map", "a=b"], "--map goes with the format table only; movielens knows"),
         (["lightgcn", "LOG", "STORE"], "has no train.txt or train.txt.gz; it holds log.csv"),
-        (["excel", "LOG", "STORE"], "'excel' is not one of 'movielens', 'lightgcn', 'sequences', 'mind', 'table'"),
+        (["excel", "LOG", "STORE"], "'excel' is no format; allowed: movielens, lightgcn, sequences, mind, table"),
+        (["movie-lens", "LOG", "STORE"], "'movie-lens' is no format; did you mean 'movielens'?"),
+        (["LOG", "STORE", "x"], "before it: hatchway import FORMAT"),
         (["table", "LOG", "LOG"], "exists and is not a store, and is left as it is"),
     ],
 )

@@ -137,7 +137,9 @@ def test_no_bundle_yet(hatchway: Command, run: Path, tmp_path: Path) -> None:
     bare.mkdir()
     (bare / "run.json").write_bytes((run / "run.json").read_bytes())
     assert f"make it with: hatchway index {bare}" in hatchway("recommend", str(bare), "--item", "t1-3", code=2)[1]
-    assert "neither a run nor a bundle" in hatchway("serve", str(tmp_path), code=2)[1]
+    assert (
+        "is not a run or a bundle but a folder of something else; train" in hatchway("serve", str(tmp_path), code=2)[1]
+    )
 
 
 def test_export_agrees_with_the_bundle(hatchway: Command, run: Path, tmp_path: Path) -> None:

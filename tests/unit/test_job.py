@@ -11,7 +11,7 @@ from hatchway.config import RunSettings, load_recipe
 from hatchway.data.splits import SplitSettings
 from hatchway.data.store import Store, write_store
 from hatchway.errors import ArtefactError, DataError, SettingsError
-from hatchway.job import evaluate_run, train_run
+from hatchway.job import evaluate_run, index_run, open_bundle, train_run
 
 
 def store_of(folder: Path, *, queries: bool) -> Store:
@@ -127,3 +127,20 @@ def test_a_log_with_a_split_of_its_own_is_split_by_it(tmp_path: Path) -> None:
     assert train_run(store_of(tmp_path, queries=False), tmp_path / "none", settings_of()).log().protocol == (
         "leave-one-out"
     )
+
+
+def test_one_kind_of_folder_given_for_another_is_named(tmp_path: Path) -> None:
+    """With what to do about it."""
+    store = store_of(tmp_path, queries=False).path
+    with pytest.raises(DataError, match=f"is not a run but a store; train on it first: hatchway train {store} --out"):
+        evaluate_run(store)
+    train_run(store, tmp_path / "run", settings_of())
+    with pytest.raises(DataError, match="is not a store but a run; name the store that it was trained on"):
+        train_run(tmp_path / "run", tmp_path / "other", settings_of())
+    index_run(tmp_path / "run")
+    with pytest.raises(DataError, match="is not a run but a bundle; name the run that it was made of"):
+        evaluate_run(tmp_path / "run" / "bundle")
+    with pytest.raises(DataError, match="is not a run or a bundle but a store"):
+        open_bundle(store)
+    with pytest.raises(DataError, match="nowhere does not exist; make one with: hatchway train STORE"):
+        evaluate_run(tmp_path / "nowhere")

@@ -4,6 +4,7 @@ Nothing in a manifest depends on the clock or on where the folder lies: the same
 """
 
 import hashlib
+import json
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +13,8 @@ import pydantic
 from hatchway.errors import ArtefactError
 
 MANIFEST = "manifest.json"
+RUN_RECORD = "run.json"
+"""A run grows while it trains, so it has a record in place of a manifest."""
 
 
 class Part(pydantic.BaseModel):
@@ -38,6 +41,31 @@ class Manifest(pydantic.BaseModel):
     format: str
     version: int
     parts: tuple[Part, ...]
+
+
+def what_lies_at(path: Path) -> str:
+    """Name what is at ``path``: ``"nothing"``, ``"a file"``, ``"a run"``, ``"a store"``, ``"a bundle"`` or else.
+
+    For messages to somebody who gave one for the other.
+    """
+    if not path.exists():
+        return "nothing"
+    if not path.is_dir():
+        return "a file"
+    if (path / RUN_RECORD).is_file():
+        return "a run"
+    try:
+        head = json.loads((path / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        head = None
+    kinds = {"hatchway-store": "a store", "hatchway-bundle": "a bundle"}
+    return kinds.get(str(head.get("format")) if isinstance(head, dict) else "", "a folder of something else")
+
+
+def is_not(wanted: str, path: Path) -> str:
+    """Say that at ``path`` is not what was wanted (``"a run"``), but what is, or that nothing is."""
+    what = what_lies_at(path)
+    return f"{path} does not exist" if what == "nothing" else f"{path} is not {wanted} but {what}"
 
 
 Kind = TypeVar("Kind", bound=Manifest)

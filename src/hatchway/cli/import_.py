@@ -1,5 +1,6 @@
 """``hatchway import``: public formats and the user's own tables become one store."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +15,17 @@ if TYPE_CHECKING:
     from hatchway.data.store import Store
 
 
+def _format(text: str) -> "Format":
+    """Read the name of a format; a slip gets the nearest one, a file in its place the order of the arguments."""
+    if text in list(Format):
+        return Format(text)
+    near = difflib.get_close_matches(text.lower(), list(Format), n=1)
+    hint = f"did you mean {str(near[0])!r}?" if near else f"allowed: {', '.join(Format)}"
+    if Path(text).exists() and not near:
+        hint = f"write the format of {text!r} before it: hatchway import FORMAT {text} STORE; {hint}"
+    raise typer.BadParameter(f"{text!r} is no format; {hint}")
+
+
 class Format(StrEnum):
     """The formats that can be imported."""
 
@@ -25,7 +37,7 @@ class Format(StrEnum):
 
 
 def run(
-    format_: Annotated[Format, typer.Argument(metavar="FORMAT", help="What SOURCE is.")],
+    format_: Annotated[Format, typer.Argument(metavar="FORMAT", parser=_format, help="What SOURCE is.")],
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A folder, a zip, a file or (table) a quoted glob: 'logs/*.csv.gz'.")
     ],

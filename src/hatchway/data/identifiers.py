@@ -1,5 +1,6 @@
 """External ids on one side, row numbers on the other: the user's own ids at every edge, ``0 .. N-1`` inside."""
 
+import difflib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,6 +9,9 @@ import numpy.typing as npt
 import polars as pl
 
 from hatchway.errors import DataError, UnknownIdError
+
+_COMPARED = 2_000
+"""Ids that a misspelt one is compared with letter by letter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +79,7 @@ class Identifiers:
         # A join would hash the whole catalogue for one id: tens of milliseconds a request where a scan takes one.
         row = None if asked is None else self.ids.index_of(asked)
         if row is None:
-            raise UnknownIdError(f"{self.noun} {identifier!r} is not among the {self._known()}")
+            raise UnknownIdError(f"{self.noun} {identifier!r} is not among the {self._known()}{self._near(asked)}")
         return row
 
     def external(self, rows: npt.ArrayLike) -> pl.Series:
@@ -93,6 +97,16 @@ class Identifiers:
     def _asked(self, ids: pl.Series) -> pl.Series:
         """Give ids that are asked for the type of the known ones; null where one cannot be of it."""
         return _as_ids(ids, self.noun).cast(pl.Int64 if self.are_integers else pl.String, strict=False)
+
+    def _near(self, asked: object) -> str:
+        """Ask whether an id of nearly the same letters was meant; of numbers none is nearer than another."""
+        if not isinstance(asked, str) or not asked:
+            return ""
+        lengths = self.ids.str.len_chars().is_between(len(asked) - 1, len(asked) + 1)
+        alike = self.ids.filter(lengths & self.ids.str.slice(0, 1).str.to_lowercase().eq(asked[0].lower()))
+        same = alike.filter(alike.str.to_lowercase() == asked.lower()).head(1).to_list()
+        near = same or difflib.get_close_matches(asked, alike.head(_COMPARED).to_list(), n=1)
+        return f"; did you mean {near[0]!r}?" if near else ""
 
     def _known(self) -> str:
         """Describe the ids that there are."""

@@ -23,6 +23,7 @@ import polars as pl
 import pydantic
 
 from hatchway.artefacts.atomic import replacing_folder, settle
+from hatchway.artefacts.manifest import is_not, what_lies_at
 from hatchway.data.catalogue import Catalogue
 from hatchway.data.days import day_name, spans_of_days
 from hatchway.data.manifest import MANIFEST, IdType, StoreManifest, StorePart
@@ -48,7 +49,9 @@ class Store:
         path = Path(path)
         settle(path)
         if not is_store(path):
-            raise DataError(f"{path} is not a store (it has no {MANIFEST} of one); make one with: hatchway import")
+            what = what_lies_at(path)
+            remedy = "name the store that it was trained on" if what == "a run" else "make one with: hatchway import"
+            raise DataError(f"{is_not('a store', path)}; {remedy}")
         try:
             manifest = StoreManifest.model_validate_json((path / MANIFEST).read_bytes())
         except pydantic.ValidationError as error:

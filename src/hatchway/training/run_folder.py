@@ -10,6 +10,7 @@ import safetensors.torch
 
 from hatchway.artefacts.alone import alone_in
 from hatchway.artefacts.atomic import replacing_folder, settle, write_text
+from hatchway.artefacts.manifest import is_not, what_lies_at
 from hatchway.data.log import Log, build_log
 from hatchway.data.positives import PositivesSettings
 from hatchway.data.splits import SplitSettings
@@ -91,9 +92,13 @@ class RunFolder:
         """
         path = Path(path)
         if not (path / "run.json").is_file():
-            raise DataError(
-                f"{path} is not a run (it has no run.json); make one with: hatchway train STORE --out {path}"
-            )
+            what = what_lies_at(path)
+            remedy = {
+                "a store": f"train on it first: hatchway train {path} --out RUN",
+                "a bundle": "name the run that it was made of",
+                "nothing": f"make one with: hatchway train STORE --out {path}",
+            }.get(what, "make one with: hatchway train STORE --out RUN")
+            raise DataError(f"{is_not('a run', path)}; {remedy}")
         try:
             return cls(path, RunRecord.model_validate_json((path / "run.json").read_bytes()))
         except pydantic.ValidationError as error:

@@ -7,11 +7,13 @@ from typing import Literal
 import pytest
 
 from hatchway.artefacts.manifest import (
+    MANIFEST,
     Manifest,
     describe_parts,
     digest,
     read_manifest,
     verify_parts,
+    what_lies_at,
     write_manifest,
 )
 from hatchway.errors import ArtefactError
@@ -98,3 +100,25 @@ def test_the_digest_follows_every_fact(box: Path) -> None:
     assert digest(first) != digest(first.model_copy(update={"colour": "blue"}))
     (box / "b.bin").write_bytes(b"\x00\x02")
     assert digest(first) != digest(first.model_copy(update={"parts": describe_parts(box)}))
+
+
+def test_what_lies_at_a_path_is_named(tmp_path: Path) -> None:
+    """For messages to somebody who gave a store for a run, or nothing at all."""
+    for name, file, text in (
+        ("run", "run.json", "{}"),
+        ("store", MANIFEST, '{"format": "hatchway-store"}'),
+        ("bundle", MANIFEST, '{"format": "hatchway-bundle"}'),
+        ("list", MANIFEST, "[]"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text(text)
+    (tmp_path / "file").write_text("")
+    said = {name: what_lies_at(tmp_path / name) for name in ("run", "store", "bundle", "list", "file", "absent")}
+    assert said == {
+        "run": "a run",
+        "store": "a store",
+        "bundle": "a bundle",
+        "list": "a folder of something else",
+        "file": "a file",
+        "absent": "nothing",
+    }

@@ -113,3 +113,22 @@ def test_buyers_answer_as_the_catalogue_does() -> None:
     assert buyers.external([1, 0]).to_list() == ["bob", "ann"]
     with pytest.raises(UnknownIdError, match="buyer 'eve' is not among the 2 buyers of the log"):
         buyers.row("eve")
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("l7", "L7"), ("L77b", "L77a"), (" L7", None), ("X9", None), ("", None), ("L", "L7")],
+)
+def test_a_slip_in_a_string_id_gets_the_nearest_one(asked: str, meant: str | None) -> None:
+    """Of the same first letter, whatever its case; nothing where none is near."""
+    catalogue = Catalogue(pl.DataFrame({"item": ["L7", "L70", "L77a", "M7"]}))
+    with pytest.raises(UnknownIdError) as error:
+        catalogue.row(asked)
+    assert f"did you mean {meant!r}?" in str(error.value) if meant else "did you mean" not in str(error.value)
+
+
+def test_no_number_is_near_another() -> None:
+    """Item 1199 is no slip for 1198."""
+    with pytest.raises(UnknownIdError) as error:
+        Catalogue(pl.DataFrame({"item": [1198, 1197]})).row("1199")
+    assert "did you mean" not in str(error.value)

@@ -98,7 +98,7 @@ def test_verify_finds_a_changed_part(tmp_path: Path) -> None:
 
 def test_open_refuses_what_is_no_store_and_what_is_not_whole(tmp_path: Path) -> None:
     """A wrong path is the caller's mistake; a damaged store is a failure."""
-    with pytest.raises(DataError, match="is not a store"):
+    with pytest.raises(DataError, match="nowhere does not exist; make one with: hatchway import"):
         Store.open(tmp_path / "nowhere")
     store = write_store(tmp_path / "store", LOG)
     manifest = store.path / "manifest.json"
