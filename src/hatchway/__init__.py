@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hatchway.data.store import Store
     from hatchway.errors import HatchwayError
     from hatchway.evaluation.result import Evaluation
+    from hatchway.how_many.estimator import Ratio, ratio
     from hatchway.index.build import IndexSettings
     from hatchway.index.bundle import Bundle
     from hatchway.job import evaluate_run, index_run, open_bundle, train_run
@@ -41,6 +42,7 @@ __all__ = [
     "ImportSettings",
     "IndexSettings",
     "MarketSettings",
+    "Ratio",
     "Recommender",
     "RunFolder",
     "RunSettings",
@@ -56,6 +58,7 @@ __all__ = [
     "index_run",
     "load_recipe",
     "open_bundle",
+    "ratio",
     "simulate",
     "train_run",
     "write_report",
@@ -76,6 +79,7 @@ _HOMES = {
     "data.store": ("Store",),
     "errors": ("HatchwayError",),
     "evaluation.result": ("Evaluation",),
+    "how_many.estimator": ("Ratio", "ratio"),
     "index.build": ("IndexSettings",),
     "index.bundle": ("Bundle",),
     "job": ("evaluate_run", "index_run", "open_bundle", "train_run"),

@@ -9,7 +9,21 @@ from typing import Annotated
 import typer
 
 import hatchway
-from hatchway.cli import cost, demo, doctor, evaluate, export, import_, index, recommend, report, serve, simulate, train
+from hatchway.cli import (
+    cost,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    import_,
+    index,
+    ratio,
+    recommend,
+    report,
+    serve,
+    simulate,
+    train,
+)
 from hatchway.errors import HatchwayError
 
 app = typer.Typer(
@@ -53,6 +67,7 @@ app.command("recommend")(recommend.run)
 app.command("serve")(serve.run)
 app.command("export")(export.run)
 app.command("simulate")(simulate.run)
+app.command("ratio")(ratio.run)
 app.command("cost")(cost.run)
 app.command("doctor")(doctor.run)
 
