@@ -30,6 +30,7 @@ from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import steps_an_epoch
 from hatchway.training.loop import Validation, train
 from hatchway.training.run_folder import ModelRecord, RunFolder, RunRecord, relative_to_run
+from hatchway.training.sources import fitting_negatives
 
 BUNDLE = "bundle"
 """Where a run keeps its bundle."""
@@ -65,9 +66,11 @@ def train_run(
         note(f"{out} is finished already")
         return there
     store.verify()
-    log = build_log(store, settings.positives, settings.split, settings.seed)
+    wanted = settings.negatives
+    log = build_log(store, settings.positives, settings.split, settings.seed, impressions=wanted.impressions > 0)
     for line in log.notes:
         note(line)
+    negatives = fitting_negatives(wanted, log)
     made_of = _fitting(settings.model, log)
     record = RunRecord(
         store=relative_to_run(store.path, out),
@@ -117,7 +120,7 @@ def train_run(
         log,
         out,
         settings=settings.training,
-        negatives=settings.negatives,
+        negatives=negatives,
         seed=settings.seed,
         validation=validation,
         resume=resume,

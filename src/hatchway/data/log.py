@@ -10,9 +10,11 @@ from hatchway.data.buyers import Buyers
 from hatchway.data.catalogue import Catalogue
 from hatchway.data.engagements import Engagements, Int32, Int64, Part
 from hatchway.data.identifiers import Identifiers
+from hatchway.data.impressions import shown_not_engaged
 from hatchway.data.ordering import buyer_major, comparable
-from hatchway.data.positives import VIEW, Choice, EventSource, PositivesSettings, choose_events
+from hatchway.data.positives import IMPRESSION, VIEW, Choice, EventSource, PositivesSettings, choose_events
 from hatchway.data.query_items import previous_engaged
+from hatchway.data.row_table import RowTable
 from hatchway.data.rows import EngagedRows, read_engagements
 from hatchway.data.splits import Parts, SplitProtocol, SplitSettings, draw_validation, given, global_time, leave_one_out
 from hatchway.data.views import viewed_items
@@ -30,6 +32,8 @@ class Log:
         catalogue: the items.
         notes: what was chosen and what is absent, in lines to be said.
         protocol: how the engagements were split.
+        impressions: for each engagement of the training part, what its buyer was shown with it and did not engage with;
+            None where nobody asked, or the log has no impressions.
     """
 
     engagements: Engagements
@@ -37,9 +41,12 @@ class Log:
     catalogue: Catalogue
     notes: tuple[str, ...]
     protocol: SplitProtocol
+    impressions: RowTable | None = None
 
 
-def build_log(source: EventSource, positives: PositivesSettings, split: SplitSettings, seed: int) -> Log:
+def build_log(
+    source: EventSource, positives: PositivesSettings, split: SplitSettings, seed: int, *, impressions: bool = False
+) -> Log:
     """Choose the engagements of a log, split them, and say what was looked at and known at each.
 
     The same source, settings and seed give the same arrays; the seed matters for ``validation_fraction`` alone.
@@ -49,6 +56,7 @@ def build_log(source: EventSource, positives: PositivesSettings, split: SplitSet
         positives: which events count.
         split: the protocol; where it is None, what the log has decides.
         seed: the run's seed; the stream ``"validation"`` is drawn from.
+        impressions: read the log's impressions too.
 
     Raises:
         DataError: the log does not hold what the settings ask for; the message says what it does hold.
@@ -78,7 +86,12 @@ def build_log(source: EventSource, positives: PositivesSettings, split: SplitSet
     )
     split_note = _say_split(engagements, split, ignored=has_parts and protocol != "given")
     notes = (*choice.notes, *_say_times(rows.by_order), query_note, split_note)
-    return Log(engagements, buyers, source.catalogue(), notes, protocol)
+    shown = None
+    if impressions:
+        if IMPRESSION not in choice.events:
+            shown = shown_not_engaged(source, rows, buyers, parts, given=protocol == "given")
+        notes = (*notes, *_say_impressions(shown, parts))
+    return Log(engagements, buyers, source.catalogue(), notes, protocol, shown)
 
 
 def _check_columns(source: EventSource, split: SplitSettings) -> None:
@@ -171,6 +184,16 @@ def _say_times(by_order: npt.NDArray[np.bool_]) -> list[str]:
     if not by_order.all():
         who = f"{by_order.sum():,} of {len(by_order):,} buyers have an engagement without a time"
     return [f"{who}: the log's order stands for it, and what a buyer engaged with is masked whenever it happened"]
+
+
+def _say_impressions(shown: RowTable | None, parts: Parts) -> list[str]:
+    """Return the line about what was shown, if anything was."""
+    lengths = np.zeros(0, np.int64) if shown is None else shown.lengths[parts == Part.TRAIN]
+    having = lengths[lengths > 0]
+    if not len(having):
+        return []
+    rows = f"{len(having):,} of {len(lengths):,} training engagements"
+    return [f"impressions: {rows} have items that were shown and not engaged with, {having.mean():.1f} each"]
 
 
 def _say_split(engagements: Engagements, split: SplitSettings, *, ignored: bool) -> str:

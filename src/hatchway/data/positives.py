@@ -15,7 +15,8 @@ from hatchway.settings import Settings
 USUAL_POSITIVES = ("message", "save")
 USUAL_ENGAGEMENTS = ("purchase",)
 VIEW = "view"
-SHOWN_OR_SEEN = ("impression", VIEW)
+IMPRESSION = "impression"
+SHOWN_OR_SEEN = (IMPRESSION, VIEW)
 """Events that never count as positives unless the settings name them: being shown or looked at is no engagement."""
 
 _NONE = "(none)"

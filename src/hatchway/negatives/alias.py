@@ -1,8 +1,8 @@
 """Walker's alias tables: draws from any distribution over N items at the cost of one random number and one look-up.
 
-The table has a bin for every item. A draw picks a bin, each alike, and a place in it: below the bin's threshold it takes
-the bin's own item, above it the bin's other item (Walker 1977; Vose 1991). Thresholds are whole numbers of 31 bits, so no
-sum over the catalogue stands between an item and its chance, and none of its digits can get lost in such a sum.
+The table has a bin for every item. A draw picks a bin, each alike, and a place in it: below the bin's threshold it
+takes the bin's own item, above it the bin's other item (Walker 1977; Vose 1991). Thresholds are whole numbers of 31
+bits, so no sum over the catalogue stands between an item and its chance, and no digits can get lost in such a sum.
 """
 
 import numpy as np

@@ -37,7 +37,6 @@ __all__ = [
     "Masked",
     "PositiveCorrection",
     "account",
-    "carries_positives",
     "draw_ledger",
     "first_of_each",
     "with_masked",
@@ -293,13 +292,6 @@ def account(
         first=first,
         places=torch.arange(len(items), device=items.device),
     )
-
-
-def carries_positives(kinds: Tensor, batch: int) -> Tensor:
-    """Return [C] bool: the first B columns, if they are the in-batch ones (column c is then row c's positive)."""
-    first = torch.zeros(len(kinds), dtype=torch.bool, device=kinds.device)
-    first[:batch] = kinds[:batch] == Source.IN_BATCH
-    return first
 
 
 def first_of_each(items: Tensor) -> Tensor:

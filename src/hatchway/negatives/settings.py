@@ -1,6 +1,6 @@
 """Which negatives are drawn, and how they are corrected."""
 
-from typing import Self
+from typing import Literal, Self
 
 import pydantic
 
@@ -9,11 +9,22 @@ from hatchway.settings import Settings
 
 
 class NegativesSettings(Settings):
-    """The sources of negatives and the correction.
+    """The sources of negatives and the correction; docs/negatives.md says what each source is for.
 
     Attributes:
         in_batch: use the other rows' positives.
         uniform: draws over the catalogue, shared by the batch; 0 for none.
+        popularity: draws that follow the items' training counts raised to ``beta``, shared by the batch; 0 for none.
+        beta: the power of popularity, 0 (counted items alike) to 1 (popularity itself).
+        per_row: K, draws for each row by itself, not necessarily whole; 0 for none.
+        per_row_from: what those are drawn from.
+        queue: past positives whose vectors are kept as they were; 0 for none.
+        queue_warmup: steps before the queue is used; old vectors are the more wrong the faster the weights move.
+        impressions: at most so many of the items that were shown with the row and not engaged with; 0 for none.
+        impressions_weight: down-weight of an impression, above 0 to 1.
+        mined: at most so many of the items that were mined for the row, if a table of them is handed to the training.
+        mined_weight: down-weight of a mined item, above 0 to 1.
+        distinct: de-duplicate the shared columns; they are then corrected by the chance of being in at all.
         alpha: weight of the correction: 0 is none, 1 the full one.
         positive: what happens to the positive; see :data:`~hatchway.negatives.counting.PositiveCorrection`. With
             alpha 0 there is no correction, and copies of the positive are masked whatever stands here.
@@ -23,12 +34,26 @@ class NegativesSettings(Settings):
 
     in_batch: bool = True
     uniform: int = pydantic.Field(default=1000, ge=0)
+    popularity: int = pydantic.Field(default=0, ge=0)
+    beta: float = pydantic.Field(default=0.75, ge=0, le=1)
+    per_row: float = pydantic.Field(default=0.0, ge=0)
+    per_row_from: Literal["uniform", "popularity"] = "uniform"
+    queue: int = pydantic.Field(default=0, ge=0)
+    queue_warmup: int = pydantic.Field(default=1000, ge=0)
+    impressions: int = pydantic.Field(default=0, ge=0)
+    impressions_weight: float = pydantic.Field(default=1.0, gt=0, le=1)
+    mined: int = pydantic.Field(default=2, ge=0)
+    mined_weight: float = pydantic.Field(default=1.0, gt=0, le=1)
+    distinct: bool = False
     alpha: float = pydantic.Field(default=1.0, ge=0)
     positive: PositiveCorrection = "uncorrected"
     mask_engaged_days: float = pydantic.Field(default=30.0, ge=0)
 
     @pydantic.model_validator(mode="after")
     def _some(self) -> Self:
-        if not self.in_batch and not self.uniform:
-            raise ValueError("no negatives: in_batch is false and uniform is 0; the model would learn nothing")
+        if not (self.in_batch or self.uniform or self.popularity or self.per_row or self.impressions):
+            raise ValueError(
+                "no negatives: in_batch is false and uniform, popularity, per_row and impressions are 0; the model "
+                "would learn nothing (a queue and mined items stand beside other negatives, never alone)"
+            )
         return self

@@ -20,8 +20,32 @@ def engaged_columns(ledger: Ledger, known_items: Tensor, known_offsets: Tensor) 
         Coordinates with reason ``ENGAGED``; a pair may come twice when the buyer engaged twice, and
         :func:`~hatchway.negatives.ledger.with_masked` keeps one.
     """
-    rows = torch.repeat_interleave(
-        torch.arange(len(known_offsets) - 1, device=known_items.device), known_offsets.diff()
-    )
-    rows, columns = matching_columns(ledger.items, known_items, rows)
+    rows, columns = matching_columns(ledger.items, known_items, _rows_of(known_offsets))
     return Masked(rows, columns, torch.full_like(rows, Reason.ENGAGED, dtype=torch.int8))
+
+
+def engaged_own(ledger: Ledger, known_items: Tensor, known_offsets: Tensor) -> Tensor:
+    """Find the rows' own columns that hold an item which the row's buyer is known to have engaged with.
+
+    Args:
+        ledger: the batch's columns.
+        known_items: [K] int64, the rows' known items one row after another.
+        known_offsets: [B + 1] int64, where each row's known items begin.
+
+    Returns:
+        [B, H] bool, for :func:`~hatchway.negatives.ledger.with_own_masked`.
+    """
+    found = torch.zeros_like(ledger.own_items, dtype=torch.bool)
+    rows, columns = torch.nonzero(ledger.own_stands, as_tuple=True)
+    if not len(rows) or not len(known_items):
+        return found
+    # A row and an item make one number, so that the join of items serves for pairs.
+    wide = 1 + int(torch.maximum(ledger.own_items.max(), known_items.max()))
+    mine = rows * wide + ledger.own_items[rows, columns]
+    _, places = matching_columns(mine, _rows_of(known_offsets) * wide + known_items)
+    found[rows[places], columns[places]] = True
+    return found
+
+
+def _rows_of(offsets: Tensor) -> Tensor:
+    return torch.repeat_interleave(torch.arange(len(offsets) - 1, device=offsets.device), offsets.diff())

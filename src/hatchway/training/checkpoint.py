@@ -2,9 +2,11 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import pydantic
 import safetensors.torch
@@ -37,8 +39,30 @@ class Progressed:
     history: tuple[dict[str, float], ...] = ()
 
 
+class Carried(Protocol):
+    """What a run carries from step to step besides weights and optimisers: a queue, running counts."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Return everything that the next step depends on."""
+        ...
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Put a state back.
+
+        Raises:
+            ArtefactError: it is the state of something else.
+        """
+        ...
+
+
 def save_checkpoint(
-    folder: Path, model: nn.Module, loss: nn.Module, optimisers: dict[str, Optimizer], at: Progressed, keep: int
+    folder: Path,
+    model: nn.Module,
+    loss: nn.Module,
+    optimisers: dict[str, Optimizer],
+    at: Progressed,
+    keep: int,
+    carried: Mapping[str, Carried] = MappingProxyType({}),
 ) -> Path:
     """Write a checkpoint and remove all but the newest ``keep``.
 
@@ -51,6 +75,7 @@ def save_checkpoint(
         optimisers: by name.
         at: where the run stands.
         keep: checkpoints to keep, this one among them.
+        carried: what else the next step depends on, by name.
 
     Returns:
         The checkpoint's folder, ``step-00000500``.
@@ -59,6 +84,7 @@ def save_checkpoint(
     with replacing_folder(target) as partial:
         save_tensors(model.state_dict(), partial / "weights.safetensors", target)
         state = loss.state_dict(prefix="loss.") | _optimiser_tensors(optimisers)
+        state |= {f"{name}.{key}": tensor for name, held in carried.items() for key, tensor in held.state().items()}
         save_tensors(state, partial / "state.safetensors", target)
         (partial / "state.json").write_text(json.dumps({"version": VERSION, **vars(at)}, indent=1), encoding="utf-8")
     for old in checkpoints(folder)[:-keep]:
@@ -71,7 +97,13 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("step-*") if (path / "state.json").is_file())
 
 
-def load_checkpoint(path: Path, model: nn.Module, loss: nn.Module, optimisers: dict[str, Optimizer]) -> Progressed:
+def load_checkpoint(
+    path: Path,
+    model: nn.Module,
+    loss: nn.Module,
+    optimisers: dict[str, Optimizer],
+    carried: Mapping[str, Carried] = MappingProxyType({}),
+) -> Progressed:
     """Put a checkpoint's tensors back and return where the run stood.
 
     Raises:
@@ -94,11 +126,13 @@ def load_checkpoint(path: Path, model: nn.Module, loss: nn.Module, optimisers: d
         raise ArtefactError(f"{path}: is of another model than the settings describe ({error})") from None
     try:
         _restore_optimisers(optimisers, state)
+        for name, held in carried.items():
+            held.load_state({k.removeprefix(f"{name}."): v for k, v in state.items() if k.startswith(f"{name}.")})
         at = pydantic.TypeAdapter(Progressed).validate_python(about)
     except pydantic.ValidationError as error:
         raise ArtefactError(f"{path / 'state.json'}: is damaged ({error.errors()[0]['msg']})") from None
-    except (ValueError, KeyError) as error:
-        raise ArtefactError(f"{path / 'state.safetensors'}: is no state of these optimisers ({error})") from None
+    except (ValueError, KeyError, ArtefactError) as error:
+        raise ArtefactError(f"{path / 'state.safetensors'}: is no state of this run ({error})") from None
     if path.name != _name(at.step):
         raise ArtefactError(f"{path / 'state.json'}: is damaged (it is of step {at.step}, the folder is {path.name})")
     return at

@@ -2,12 +2,13 @@
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
 
 from hatchway.artefacts.atomic import write_text
@@ -19,6 +20,9 @@ _EVERY = 20
 
 class Curves:
     """Writes a line every twenty steps: mean loss, rates, and what the columns and masks were.
+
+    ``columns`` are those of the average row by source, shared and own; ``masked_share`` is the share of them that
+    counts for nothing, by reason; ``rows_without_negatives`` the share of rows that have none left and teach nothing.
 
     Args:
         folder: the run folder.
@@ -32,18 +36,26 @@ class Curves:
         write_text(self._path, "".join(line + "\n" for line in kept))
         self._board: Any = SummaryWriter(folder / "curves", purge_step=after + 1)
         self._losses: list[float] = []
-        self._columns: Counter[str] = Counter()
+        self._columns: defaultdict[str, float] = defaultdict(float)
         self._masked: Counter[str] = Counter()
         self._pairs = 0
+        self._rows = 0
+        self._alone = 0
         self._start = time.monotonic()
 
     def step(self, step: int, loss: float, rates: Mapping[str, float], ledger: Ledger) -> None:
         """Count one step in, and write the line when it is due."""
         self._losses.append(loss)
-        kinds, numbers = ledger.sources.unique(return_counts=True)
-        self._columns += Counter({Source(int(k)).name.lower(): int(n) for k, n in zip(kinds, numbers, strict=True)})
-        self._masked += Counter(ledger.masked.counts())
-        self._pairs += len(ledger.positives) * len(ledger.items)
+        rows = len(ledger.positives)
+        there = ledger.own_items >= 0
+        for source, number in _numbers(ledger.sources).items():
+            self._columns[source] += number
+        for source, number in _numbers(ledger.own_sources[there]).items():
+            self._columns[source] += number / rows
+        self._masked += Counter(ledger.masked_counts())
+        self._pairs += rows * len(ledger.items) + int(there.sum())
+        self._rows += rows
+        self._alone += int(ledger.rows_without_negatives.sum())
         if step % _EVERY == 0:
             self._say(step, rates)
 
@@ -59,7 +71,8 @@ class Curves:
             "loss": sum(self._losses) / steps,
             "rates": dict(rates),
             "columns": {name: number / steps for name, number in self._columns.items()},
-            "masked_share": {name: number / self._pairs for name, number in self._masked.items()},
+            "masked_share": {name: number / max(self._pairs, 1) for name, number in self._masked.items()},
+            "rows_without_negatives": self._alone / self._rows,
             "seconds": round(time.monotonic() - self._start, 3),
         }
         self._write(line)
@@ -68,10 +81,11 @@ class Curves:
             self._board.add_scalar(f"rate/{name}", rate, step)
         for name, share in line["masked_share"].items():  # type: ignore[attr-defined]
             self._board.add_scalar(f"masked/{name}", share, step)
+        self._board.add_scalar("rows_without_negatives", line["rows_without_negatives"], step)
         self._losses.clear()
         self._columns.clear()
         self._masked.clear()
-        self._pairs = 0
+        self._pairs = self._rows = self._alone = 0
 
     def validation(self, step: int, scores: Mapping[str, float]) -> None:
         """Write down the scores of one validation."""
@@ -90,6 +104,12 @@ class Curves:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._board.close()
+
+
+def _numbers(sources: Tensor) -> dict[str, int]:
+    """Count columns by the lower-case name of their source."""
+    kinds, numbers = sources.unique(return_counts=True)
+    return {Source(int(k)).name.lower(): int(n) for k, n in zip(kinds, numbers, strict=True)}
 
 
 def _step_of(line: str) -> int | None:

@@ -14,9 +14,9 @@ from torch.optim import Optimizer
 
 from hatchway.artefacts.alone import alone_in
 from hatchway.artefacts.atomic import write_text
-from hatchway.data.engagements import Part, training_counts
-from hatchway.data.living import living_in_training
+from hatchway.data.engagements import Part
 from hatchway.data.log import Log
+from hatchway.data.row_table import RowTable
 from hatchway.errors import ArtefactError, DataError, DivergedError
 from hatchway.losses.sampled_softmax import SampledSoftmax
 from hatchway.negatives.settings import NegativesSettings
@@ -24,11 +24,12 @@ from hatchway.progress import Progress, note
 from hatchway.randomness import torch_stream
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import Batch, epoch_batches, steps_an_epoch
-from hatchway.training.checkpoint import Progressed, checkpoints, load_checkpoint, save_checkpoint
+from hatchway.training.checkpoint import Carried, Progressed, checkpoints, load_checkpoint, save_checkpoint
 from hatchway.training.curves import Curves
 from hatchway.training.optimiser import RowWiseAdagrad
 from hatchway.training.settings import TrainingSettings
-from hatchway.training.step import Negatives, batch_loss
+from hatchway.training.sources import negatives_of
+from hatchway.training.step import batch_loss
 
 _WINDOW = 20
 """Steps over which losses are averaged before anything is said or judged about them."""
@@ -74,6 +75,7 @@ def train(
     seed: int,
     validation: Validation | None = None,
     resume: bool = False,
+    mined: RowTable | None = None,
 ) -> Trained:
     """Train a model in place.
 
@@ -89,9 +91,10 @@ def train(
         seed: the run's seed.
         validation: judges the model after epochs; None judges nothing and keeps the last weights.
         resume: continue from the newest checkpoint in ``folder``, if there is one.
+        mined: for each engagement row of the log, items mined for it (hard negatives); None for none.
 
     Raises:
-        DataError: there is nothing to train on.
+        DataError: there is nothing to train on, or ``mined`` is of another log.
         DivergedError: the loss became NaN or ran away; names the step, the batch and the last good checkpoint.
         UsageError: another process is training in ``folder``.
     """
@@ -99,9 +102,8 @@ def train(
     positives = engagements.positives(Part.TRAIN)
     if not len(positives):
         raise DataError("no positive is left to train on; look at the split and at which events count as positives")
-    counts = torch.from_numpy(training_counts(engagements, len(log.catalogue)))
-    living = living_in_training(log)
-    source = Negatives(negatives, counts, seed, None if living is None else torch.from_numpy(living))
+    source = negatives_of(negatives, log, seed=seed, dimension=model.dimension, mined=mined)
+    carried: dict[str, Carried] = {} if source.queue is None else {"queue": source.queue}
     loss_of = SampledSoftmax(settings.temperature, negatives.alpha, learn_temperature=settings.learn_temperature)
     optimisers = make_optimisers(model, loss_of, settings)
     per_epoch = steps_an_epoch(len(positives), settings.batch)
@@ -110,7 +112,7 @@ def train(
     with alone_in(folder, "trained"):
         at = Progressed()
         if resume and checkpoints(saved):
-            at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers)
+            at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers, carried)
             note(f"resumed after step {at.step:,} of {total:,}")
         curves = Curves(folder, after=at.step)
         dropout = (
@@ -134,9 +136,10 @@ def train(
                     first_step=first,
                 ):
                     rates = set_rates(optimisers, settings, at.step / total)
-                    ledger = source.ledger(batch, at.step)
-                    hidden = _hidden(dropout, len(batch.positives) + len(ledger.items), seed, at.step)
-                    loss = batch_loss(model, loss_of, batch, ledger, hidden)
+                    ledger = source.ledger(batch, epoch, at.step)
+                    places = len(batch.positives) + len(ledger.items) + ledger.own_items.numel()
+                    hidden = _hidden(dropout, places, seed, at.step)
+                    loss = batch_loss(model, loss_of, batch, ledger, hidden, source.queue)
                     value = float(loss.detach())
                     at = _counted(at, value)
                     _check(at, value, settings, batch, log, folder)
@@ -153,7 +156,7 @@ def train(
                         model.train()
                     if at.step % settings.checkpoint_steps == 0 or at.step == total:
                         _check_weights(model, at, folder)
-                        save_checkpoint(saved, model, loss_of, optimisers, at, settings.keep_checkpoints)
+                        save_checkpoint(saved, model, loss_of, optimisers, at, settings.keep_checkpoints, carried)
             curves.finish(at.step, rates)
         model.eval()
         chosen = at.step

@@ -2,20 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from hatchway.frequency.exact import ExactCounts
 from hatchway.losses.sampled_softmax import SampledSoftmax
-from hatchway.negatives.in_batch import InBatch
-from hatchway.negatives.ledger import Ledger, carries_positives, draw_ledger, with_masked
+from hatchway.negatives.ledger import Ledger, draw_ledger, with_masked, with_own_masked
+from hatchway.negatives.queue import Queue
 from hatchway.negatives.settings import NegativesSettings
-from hatchway.negatives.sources import SharedSource
-from hatchway.negatives.uniform import Uniform
+from hatchway.negatives.sources import OwnSource, Reason, SharedSource, Source
 from hatchway.randomness import torch_stream
-from hatchway.screening.engaged import engaged_columns
+from hatchway.screening.engaged import engaged_columns, engaged_own
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import Batch
 
@@ -25,53 +22,91 @@ class Negatives:
     """The sources of a run and how their columns are corrected and masked.
 
     Attributes:
-        settings: which negatives.
-        counts: [N] int64 training positives of each item.
-        living: [N] bool, the items that uniform draws can reach; None for all.
+        settings: the correction and the masks.
         seed: the run's seed.
+        shared: the shared sources, in-batch first, the queue last.
+        own: the sources of the rows' own columns.
+        queue: the one among ``shared``, if any.
+        rank: which of several processes this is; each draws its own.
     """
 
     settings: NegativesSettings
-    counts: Tensor
     seed: int
-    living: Tensor | None = None
+    shared: Sequence[SharedSource]
+    own: Sequence[OwnSource] = ()
+    queue: Queue | None = None
+    rank: int = 0
 
-    @cached_property
-    def sources(self) -> Sequence[SharedSource]:
-        """The shared sources, in-batch first."""
-        found: list[SharedSource] = []
-        if self.settings.in_batch:
-            found.append(InBatch(ExactCounts(self.counts)))
-        if self.settings.uniform:
-            found.append(Uniform(len(self.counts), self.settings.uniform, self.living))
-        return found
-
-    def ledger(self, batch: Batch, step: int) -> Ledger:
-        """Draw and account for the negatives of one step; the draws are a function of the seed and the step."""
-        # Without a correction there is nothing to switch: copies of the positive are masked, as they always should be.
-        correction = self.settings.positive if self.settings.alpha else "uncorrected"
-        drawn = draw_ledger(batch.positives, self.sources, torch_stream(self.seed, "negatives", step), correction)
+    def ledger(self, batch: Batch, epoch: int, step: int) -> Ledger:
+        """Draw and account for the negatives of one step; the draws are a function of (seed, epoch, step, rank)."""
+        if self.queue is not None:
+            self.queue.begin_epoch(epoch)
+        drawn = draw_ledger(
+            batch.positives,
+            self.shared,
+            torch_stream(self.seed, "negatives", epoch, step, self.rank),
+            # Without a correction there is nothing to switch: copies of the positive are masked, as they should be.
+            self.settings.positive if self.settings.alpha else "uncorrected",
+            own=self.own,
+            rows=torch.from_numpy(batch.rows),
+            distinct=self.settings.distinct,
+        )
         if not len(batch.known_items):
             return drawn
-        return with_masked(drawn, engaged_columns(drawn, batch.known_items, batch.known_offsets))
+        masked = with_masked(drawn, engaged_columns(drawn, batch.known_items, batch.known_offsets))
+        if not drawn.own_items.shape[1]:
+            return masked
+        return with_own_masked(masked, engaged_own(drawn, batch.known_items, batch.known_offsets), Reason.ENGAGED)
 
 
-def batch_loss(model: TwoTower, loss: SampledSoftmax, batch: Batch, ledger: Ledger, hidden: Tensor | None) -> Tensor:
-    """Return the mean loss of a batch.
+def batch_loss(
+    model: TwoTower,
+    loss: SampledSoftmax,
+    batch: Batch,
+    ledger: Ledger,
+    hidden: Tensor | None,
+    queue: Queue | None = None,
+) -> Tensor:
+    """Return the mean loss of a batch, and put its positives into the queue afterwards.
 
     Args:
         model: the two towers.
         loss: the loss with its temperature and alpha.
         batch: the positives.
         ledger: their columns.
-        hidden: [B + C] bool for id dropout, or None.
+        hidden: [B + C + B·H] bool for id dropout, or None.
+        queue: whose vectors the ledger's queue columns have.
     """
-    in_batch = bool(carries_positives(ledger.sources, len(batch.positives)).any())
-    drawn = ledger.items[len(batch.positives) :] if in_batch else ledger.items
-    rows = torch.cat([batch.positives, drawn])
-    # One pass of the item tower: in-batch columns are the positives' own vectors.
-    vectors = model.item(rows, None if hidden is None else hidden[: len(rows)])
-    positive = vectors[: len(batch.positives)]
-    columns = vectors if in_batch else vectors[len(batch.positives) :]
-    result: Tensor = loss(model.query(batch.contexts), positive, columns, ledger, batch.weight)
+    positive, columns, own = _vectors(model, ledger, hidden, queue)
+    result: Tensor = loss(model.query(batch.contexts), positive, columns, ledger, batch.weight, own)
+    if queue is not None:
+        queue.enqueue(batch.positives, positive)
     return result
+
+
+def _vectors(
+    model: TwoTower, ledger: Ledger, hidden: Tensor | None, queue: Queue | None
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return the vectors of the positives, the shared columns and the own columns, from one pass of the item tower."""
+    batch = len(ledger.positives)
+    from_queue = ledger.sources == Source.QUEUE
+    embedded = ledger.items[~from_queue]
+    if not ledger.distinct and not ledger.own_items.shape[1]:
+        # In-batch columns are the positives' own vectors.
+        rows = embedded if ledger.carried else torch.cat([ledger.positives, embedded])
+        vectors = model.item(rows, None if hidden is None else hidden[: len(rows)])
+        positive, columns, own = vectors[:batch], vectors if ledger.carried else vectors[batch:], None
+    else:
+        # Items that stand in several places pass the tower once.
+        stands = ledger.own_stands
+        wanted = torch.cat([ledger.positives, embedded, ledger.own_items[stands]])
+        rows, places = torch.unique(wanted, return_inverse=True)
+        vectors = model.item(rows, None if hidden is None else hidden[: len(rows)])
+        # A look-up's way back is a sum by row, which is much faster than that of plain indexing.
+        each = nn.functional.embedding(places, vectors)
+        positive, columns, standing = each.split([batch, len(embedded), len(places) - batch - len(embedded)])
+        own = vectors.new_zeros(*stands.shape, vectors.shape[1])
+        own = own.index_put(torch.nonzero(stands, as_tuple=True), standing)
+    if queue is not None and len(embedded) < len(ledger.items):
+        columns = torch.cat([columns, queue.vectors_at(ledger.places[from_queue])])
+    return positive, columns, own

@@ -1,0 +1,105 @@
+"""Own columns from a table: for each row a few of the items that its list holds, there on purpose."""
+
+import math
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hatchway.data.row_table import RowTable
+from hatchway.errors import DataError, SettingsError
+from hatchway.negatives.sources import Source
+
+
+class TableColumns:
+    """At most ``most`` items of a row's list; every choice of so many is equally likely.
+
+    The columns are there on purpose: n = 1, nothing to correct.
+
+    Args:
+        table: the lists, by engagement row.
+        most: how many of a row's items become columns at most.
+        source: the name of the source.
+        weight: a down-weight, above 0: a column counts as so much of a column. 1 for none.
+
+    Raises:
+        SettingsError: ``most`` is negative or the weight is not above 0.
+    """
+
+    on_purpose = True
+
+    def __init__(self, table: RowTable, most: int, source: Source, weight: float = 1.0) -> None:
+        if most < 0:
+            raise SettingsError(f"{most} {source.name.lower()} columns a row; allowed: 0 or more")
+        if not 0 < weight < math.inf:
+            raise SettingsError(
+                f"the weight of {source.name.lower()} columns is {weight}; allowed: above 0, 1 for none"
+            )
+        self.table = table
+        self.most = most
+        self.source = source
+        self.log_weight = math.log(weight)
+
+    @cached_property
+    def _lists(self) -> tuple[Tensor, Tensor, Tensor]:
+        table = self.table
+        # Memory that may not be written to is copied: PyTorch knows no such tensors.
+        begin, lengths = (torch.from_numpy(np.require(part, np.int64, "W")) for part in (table.begin, table.lengths))
+        return begin, lengths, torch.from_numpy(np.require(table.items, np.int32, "W"))
+
+    def draw(self, positives: Tensor, rows: Tensor | None, generator: torch.Generator) -> Tensor:
+        """Look up the rows' lists and choose; see :class:`~hatchway.negatives.sources.OwnSource`.
+
+        Raises:
+            DataError: there are no engagement rows to look up, or the table has no such row.
+        """
+        if rows is None or len(rows) != len(positives):
+            raise DataError(
+                f"{self.source.name.lower()} negatives are looked up by engagement row: give rows, one for each of the "
+                f"{len(positives)} positives"
+            )
+        if len(rows) and int(rows.max()) >= len(self.table):
+            raise DataError(
+                f"engagement row {int(rows.max())} is not in the table of {self.source.name.lower()} negatives, which "
+                f"has {len(self.table)} rows; make it from the log that is trained on"
+            )
+        begin, lengths, items = self._lists
+        if not self.most or not len(items):
+            return positives.new_empty(len(positives), 0)
+        places = choose_places(lengths[rows], self.most, generator)
+        chosen = items[(begin[rows, None] + places).clamp(min=0, max=len(items) - 1)].long()
+        return torch.where(places < 0, -1, chosen).to(positives.device)
+
+    def expected(self, items: Tensor) -> Tensor:
+        """0: nothing is drawn at random."""
+        return torch.zeros(items.shape, dtype=torch.float64, device=items.device)
+
+    def log_absent(self, items: Tensor) -> Tensor:
+        """0: nothing is drawn at random."""
+        return self.expected(items)
+
+
+def choose_places(lengths: Tensor, most: int, generator: torch.Generator) -> Tensor:
+    """Choose at most ``most`` places of every list, without replacement, each choice equally likely.
+
+    Floyd's algorithm on all lists at once: as many steps as places are chosen, however long the lists are
+    (Bentley and Floyd 1987).
+
+    Args:
+        lengths: [B] int64 length of each list.
+        most: H.
+        generator: where the choice comes from; on the CPU.
+
+    Returns:
+        [B, H] int64 places within each list, −1 where the list is shorter than H.
+    """
+    chosen = torch.full((len(lengths), most), -1, dtype=torch.int64)
+    wanted = lengths.clamp(max=most)
+    for step in range(most):
+        # The place that comes into reach with this step; a place that was chosen before is replaced by it.
+        newest = lengths - wanted + step
+        any_place = (torch.rand(len(lengths), generator=generator, dtype=torch.float64) * (newest + 1)).long()
+        again = (chosen[:, :step] == any_place[:, None]).any(1)
+        chosen[:, step] = torch.where(step < wanted, torch.where(again, newest, any_place), -1)
+    return chosen
