@@ -181,3 +181,25 @@ def test_a_killed_import_leaves_the_old_store_whole(hatchway: Command, log: Path
     killed_import(tmp_path / "ratings.dat", store, (tmp_path / ".store.partial" / "events").exists)
     assert tree(store) == before
     Store.open(store).verify()
+
+
+def test_importing_again_into_a_folder_of_the_source_gives_the_same(
+    hatchway: Command, log: Path, tmp_path: Path
+) -> None:
+    """The store of the first time is not read as a part of the log."""
+    call = ("import", "table", log.parent, log.parent / "store", *MAPS, "--event", "like", "--quiet")
+    assert hatchway(*call).code == 0
+    before = tree(tmp_path)
+    assert hatchway(*call).code == 0
+    assert tree(tmp_path) == before
+
+
+def test_a_ring_of_links_is_said(hatchway: Command, log: Path, tmp_path: Path) -> None:
+    """As a source it does not exist, as a target it is refused."""
+    (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    ended = hatchway("import", "table", tmp_path / "ring", tmp_path / "store")
+    assert (ended.code, "ring does not exist" in ended.err) == (2, True)
+    ended = hatchway("import", "table", log, tmp_path / "ring", *MAPS)
+    assert (ended.code, "is a link in a ring of links" in ended.err) == (2, True)
+    ended = hatchway("train", tmp_path / "ring", "--out", tmp_path / "run")
+    assert (ended.code, "ring does not exist" in ended.err) == (2, True)

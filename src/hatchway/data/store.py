@@ -14,6 +14,7 @@ Nothing in it depends on the clock or on where it lies. It is written whole or n
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -120,11 +121,13 @@ def check_target(target: Path) -> None:
     """Refuse to write a store over anything that is not one.
 
     Raises:
-        DataError: ``target`` is a file, a folder that holds something else, or no name for a folder.
+        DataError: ``target`` is a file, a folder that holds something else, no name for a folder, or a ring of links.
     """
     if target.name in ("", ".."):
         raise DataError(f"{str(target)!r} cannot become a store; name a folder of its own, e.g. store")
     settle(target)
+    if target.is_symlink() and Path(os.path.realpath(target)).is_symlink():
+        raise DataError(f"{target} is a link in a ring of links; remove it, or name another folder")
     if target.exists() and not is_store(target) and not (target.is_dir() and not any(target.iterdir())):
         raise DataError(
             f"{target} exists and is not a store, and is left as it is; name a new folder, or remove it first"

@@ -203,4 +203,4 @@ class RunFolder:
 
 def relative_to_run(store: Path, run: Path) -> str:
     """Return the store's path as seen from the run folder, so that the two can be moved together."""
-    return Path(os.path.relpath(store.resolve(), run.resolve())).as_posix()
+    return Path(os.path.relpath(os.path.realpath(store), os.path.realpath(run))).as_posix()

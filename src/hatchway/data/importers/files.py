@@ -7,6 +7,7 @@ bytes are undone into a copy, block by block, before anything is parsed.
 import codecs
 import glob
 import gzip
+import itertools
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
+from hatchway.artefacts.manifest import what_lies_at
 from hatchway.errors import DataError
 from hatchway.progress import note
 
@@ -43,19 +45,24 @@ class SourceFile:
 
 
 def files_of(source: Path | str) -> list[SourceFile]:
-    """List the files of ``source`` (a file, a folder, a zip, or a glob), sorted by name; hidden ones are left out.
+    """List the files of ``source`` (a file, a folder, a zip, or a glob), sorted by name.
+
+    Hidden ones are left out, and so are those of stores, runs and bundles that lie within the folder: they are what was
+    made of the source, say by importing before.
 
     Raises:
-        DataError: nothing is there, or the zip is damaged.
+        DataError: nothing is there, or the zip is damaged or has two members of one name.
     """
     path = Path(source)
     if path.is_dir():
         found = [file for file in sorted(path.rglob("*")) if file.is_file() and not _hidden(file.relative_to(path))]
-        files = [SourceFile(file.relative_to(path).as_posix(), file) for file in found]
+        files = [SourceFile(file.relative_to(path).as_posix(), file) for file in _without_ours(found, path)]
     elif path.is_file():
         files = _members(path) if _starts_with(path, _ZIP) else [SourceFile(path.name, path)]
     elif glob.has_magic(str(source)):
         found = [Path(match) for match in sorted(glob.glob(str(source), recursive=True)) if Path(match).is_file()]  # noqa: PTH207 - the pattern may be absolute
+        fixed = itertools.takewhile(lambda part: not glob.has_magic(part), path.parts)
+        found = _without_ours(found, Path(*fixed))
         files = [SourceFile(name, file) for name, file in zip(_short_names(found), found, strict=True)]
         if not files:
             raise DataError(f"no file matches {source}")
@@ -124,6 +131,18 @@ def as_file(file: SourceFile, work: Path) -> Path:
     return copy
 
 
+def _without_ours(files: Sequence[Path], root: Path) -> list[Path]:
+    """Leave out the files of stores, runs and bundles that lie below ``root``; a line says how many."""
+    folders = {folder for file in files for folder in file.parents if folder != root and folder.is_relative_to(root)}
+    ours = {folder for folder in folders if what_lies_at(folder) in ("a store", "a run", "a bundle")}
+    kept = [file for file in files if ours.isdisjoint(file.parents)]
+    if len(kept) < len(files):
+        note(
+            f"{len(files) - len(kept):,} files of {', '.join(sorted(map(str, ours)))} are left out: Hatchway made them"
+        )
+    return kept
+
+
 def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "__MACOSX")) for part in path.parts)
 
@@ -139,6 +158,9 @@ def _members(path: Path) -> list[SourceFile]:
             names = sorted(info.filename for info in archive.infolist() if not info.is_dir())
     except zipfile.BadZipFile as error:
         raise DataError(f"{path} is damaged or cut short ({error}); fetch it again") from None
+    twice = [name for name, after in itertools.pairwise(names) if name == after]
+    if twice:
+        raise DataError(f"{path} has two members called {twice[0]}; unpack the one that is meant, and give that")
     return [SourceFile(name, path, name) for name in names if not _hidden(Path(name))]
 
 

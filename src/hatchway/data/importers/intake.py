@@ -1,5 +1,6 @@
 """From a source's rows to a store: stage, judge, count, drop repeats, type, write; a failed import leaves nothing."""
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -74,7 +75,8 @@ def take_in(
     """
     target = Path(target)
     check_target(target)
-    if Path(source).resolve().is_relative_to(target.resolve()):
+    # Unlike Path.resolve, which fails at a ring of links.
+    if Path(os.path.realpath(source)).is_relative_to(os.path.realpath(target)):
         raise DataError(
             f"the source {source} lies within the store {target} that is to be written; name another folder"
         )

@@ -131,3 +131,29 @@ def test_find_takes_any_case_and_gzip_and_prefers_the_outermost(tmp_path: Path) 
     assert found is not None
     assert found.name == "deep/Ratings.CSV.gz"
     assert find(files_of(tmp_path), "tags.csv") is None
+
+
+@pytest.mark.parametrize("source", ["{}", "{}/**/*.*"])
+def test_what_was_made_of_a_folder_is_no_part_of_it(tmp_path: Path, source: str) -> None:
+    """A store (a run, a bundle) within the source does not turn into rows when one imports again; a line says so."""
+    (tmp_path / "logs" / "may").mkdir(parents=True)
+    (tmp_path / "logs" / "may" / "a.csv").write_text(TEXT)
+    for folder, record in (("store", '{"format": "hatchway-store"}'), ("run", ""), ("other", '{"format": "else"}')):
+        (tmp_path / "logs" / folder / "events").mkdir(parents=True)
+        (tmp_path / "logs" / folder / ("manifest.json" if record else "run.json")).write_text(record)
+        (tmp_path / "logs" / folder / "events" / "b.csv").write_text(TEXT)
+    names = [file.name for file in files_of(source.format(tmp_path / "logs"))]
+    assert [Path(name).name for name in names if name.endswith("csv")] == ["a.csv", "b.csv"]
+    assert not any("run.json" in name or "store" in name for name in names)
+    inside = files_of(tmp_path / "logs" / "store")  # named itself, it is what is asked for
+    assert [file.name for file in inside] == ["events/b.csv", "manifest.json"]
+
+
+def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
+    """A zip may have them; whichever was read, the other's rows would be missing."""
+    with zipfile.ZipFile(tmp_path / "log.zip", "w") as archive:
+        archive.writestr("log.csv", TEXT)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("log.csv", "item,title\n3,Bed\n")
+    with pytest.raises(DataError, match=r"log\.zip has two members called log\.csv; unpack"):
+        files_of(tmp_path / "log.zip")
