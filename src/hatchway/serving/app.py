@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hatchway.errors import UnknownIdError
 from hatchway.index.bundle import Bundle
@@ -52,7 +53,30 @@ def create_app(bundle: Bundle, settings: PageSettings | None = None) -> FastAPI:
     app.include_router(api_routes(recommender))
     app.include_router(page_routes(recommender, pages, settings))
     _answer_errors(app, pages)
+    app.add_middleware(AnswerHead)
     return app
+
+
+class AnswerHead:
+    """Answers HEAD wherever GET is answered, with the same headers and no body: monitors and link checkers ask so.
+
+    Args:
+        app: the application behind it, which knows GET.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on, as GET where it is HEAD."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_headers(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self._app({**scope, "method": "GET"}, receive, send_headers)
 
 
 def _answer_errors(app: FastAPI, pages: Pages) -> None:

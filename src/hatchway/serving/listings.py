@@ -186,12 +186,15 @@ def _price(value: float | None, currency: str) -> str:
 
 
 def _day(seconds: int | None) -> str:
-    """Write the day of a time in Unix seconds (UTC).
+    """Write the day of a time in Unix seconds (UTC); nothing where no calendar has that day.
 
-    >>> _day(1772323200)
-    '1 March 2026'
+    >>> _day(1772323200), _day(1772323200000000), _day(-(2**60))
+    ('1 March 2026', '', '')
     """
-    if seconds is None:
+    try:
+        day = None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):  # before year 1 or after 9999: another unit than seconds, say
+        day = None
+    if day is None:
         return ""
-    day = datetime.fromtimestamp(seconds, UTC)
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"

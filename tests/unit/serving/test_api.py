@@ -228,3 +228,15 @@ def test_an_unexpected_error_gets_an_id(
     assert page.status_code == 500
     assert "secret" not in page.text
     assert re.search("error id [0-9a-f]{12}", page.text)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/similar/10", "/health", "/listing/10", "/static/hatchway.css", "/openapi.json"]
+)
+def test_head_is_answered_as_get_without_the_body(client: httpx.Client, path: str) -> None:
+    """Monitors ask so; what only takes POST stays so, and the description names no HEAD."""
+    get, head = client.get(path), client.head(path)
+    assert (head.status_code, head.headers, head.content) == (200, get.headers, b"")
+    assert client.head("/similar/11").status_code == 404
+    assert client.head("/recommend").status_code == 405
+    assert list(client.get("/openapi.json").json()["paths"]["/health"]) == ["get"]

@@ -220,3 +220,14 @@ def test_under_another_path(bundle: Bundle, client_of: Callable[[FastAPI], httpx
     places = [link["href"] for link in [*page.all("a"), *page.all("link")]] + [f["action"] for f in page.all("form")]
     assert len(places) > 10
     assert all(str(place).startswith(("/shop/", "#", "data:")) for place in places)
+
+
+def test_a_time_that_no_calendar_has_breaks_no_page(
+    make_bundle: Callable[[pl.DataFrame, np.ndarray], Bundle], client_of: Callable[[FastAPI], httpx.Client]
+) -> None:
+    """Milliseconds in a store that was written by hand, or a number gone wild: the page says no day."""
+    frame = pl.DataFrame({"item": [1, 2], "listed": [1_772_323_200_000, -(2**62)], "gone": [None, 2**62]})
+    client = client_of(create_app(make_bundle(frame, np.eye(2, dtype=np.float32))))
+    for item in (1, 2):
+        assert client.get(f"/listing/{item}", headers=BROWSER).status_code == 200
+    assert "Item 1" in client.get("/", headers=BROWSER).text
