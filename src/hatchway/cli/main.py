@@ -1,5 +1,6 @@
 """The program ``hatchway``: the visible list of its commands, and how an error becomes a message and an exit code."""
 
+import contextlib
 import io
 import os
 import sys
@@ -51,7 +52,7 @@ def hatchway_command(
     """Train and serve the embedding models behind "More like this", with every negative accounted for.
 
     Results go to stdout, progress and logs to stderr. Exit codes: 0 success; 2 the call, a setting or the input can be
-    mended; 3 the work failed; 4 a gate refused the result.
+    mended; 3 the work failed; 4 a gate refused the result; 130 interrupted; 141 whoever read the output went away.
     """
 
 
@@ -77,13 +78,17 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal of few letters gets question marks, not a failure
         sys.stdout.reconfigure(errors="replace")
     try:
-        app()
+        _answer()
+    except BrokenPipeError:
+        _end_unread()
     except HatchwayError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except SystemExit as end:
         if end.code == 130:
             print("interrupted", file=sys.stderr)
+        if end.code == 1:  # Click's word for a pipe that nobody reads; nothing of ours ends with 1
+            _end_unread()
         raise
     except OSError as error:  # a full disk, a folder without rights: nothing that a traceback would explain
         if os.environ.get("HATCHWAY_DEBUG") == "1":
@@ -96,6 +101,24 @@ def main() -> None:
         message = f"unexpected error: {message}\nrun it again with HATCHWAY_DEBUG=1 for the whole traceback"
         print(traceback.format_exc() if os.environ.get("HATCHWAY_DEBUG") == "1" else message, file=sys.stderr)
         sys.exit(3)
+
+
+def _answer() -> None:
+    """Run the command, and write out what is left: it shall not fail after the last line that could say so."""
+    try:
+        app()
+    finally:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+
+
+def _end_unread() -> None:
+    """End without a word, as programs do in ``hatchway … | head -1``; Python would complain of what it cannot flush."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere, stream.fileno())
+    sys.exit(141)
 
 
 if __name__ == "__main__":

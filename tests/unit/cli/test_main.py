@@ -2,6 +2,8 @@
 
 import errno
 import io
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
@@ -96,3 +98,21 @@ def test_a_terminal_of_few_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     program.main()
     sys.stdout.flush()
     assert written.getvalue() == b"recall ?\n"
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["cost", "--help"], ["cost", "--json"]])
+def test_a_reader_that_went_away_ends_it_without_a_word(arguments: list[str]) -> None:
+    """As in ``hatchway … | head -1``: 141, as the shell says of any program that the closed pipe ended."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", "from hatchway.cli.main import main; main()", *arguments]
+    ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+def test_a_stdout_that_is_closed_is_no_failure() -> None:
+    """As in ``hatchway … >&-``: nobody wants to read the result."""
+    command = f"{sys.executable} -c 'from hatchway.cli.main import main; main()' cost >&-"
+    ended = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
