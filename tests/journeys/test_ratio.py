@@ -95,6 +95,19 @@ def test_a_measured_curve_and_a_plot(tmp_path: Path, hatchway: Callable[..., Any
     assert hatchway("ratio", "--measured", file, "--auc", "0.9", "--json").json["auc"] == 0.9
 
 
+def test_a_runs_curve(tmp_path: Path, hatchway: Callable[..., Any]) -> None:
+    """The AUCs that a run wrote down; a run that wrote none is told what it lacks."""
+    points = [(0, 0.5, 0.5), (20, 0.8, 0.78), (40, 0.85, 0.8)]
+    lines = [{"step": step, "auc": {"training": one, "validation": other}} for step, one, other in points]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = hatchway("ratio", "--run", tmp_path, "--json").json
+    assert (found["auc"], found["points"]) == (0.85, 3)
+    (tmp_path / "log.jsonl").write_text('{"step": 20, "loss": 1.0}\n')
+    ended = hatchway("ratio", "--run", tmp_path)
+    assert ended.code == 2
+    assert "training.auc_pairs" in ended.err
+
+
 def test_from_python() -> None:
     """The same from the front door."""
     answer = package.ratio(auc=0.75)

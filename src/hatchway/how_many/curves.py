@@ -81,7 +81,7 @@ def read_run(run: Path) -> list[AucPoint]:
     if not points:
         raise DataError(
             f"{path} has no AUCs; they are measured with every validation, so the run needs a validation part "
-            "(split.protocol) - or give --auc"
+            "(split.protocol) and training.auc_pairs above 0 - or give --auc"
         )
     return points
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
 
 from hatchway.artefacts.atomic import write_text
+from hatchway.how_many.curves import AucPoint
 from hatchway.negatives.ledger import Ledger
 from hatchway.negatives.sources import Source
 
@@ -26,13 +27,14 @@ class Curves:
 
     Args:
         folder: the run folder.
-        after: the step that the run continues after; later lines, of a run that was killed, are dropped.
+        after: the step that the run continues after; later lines, of a run that was killed, are dropped. 0 is a run
+            that begins, again if it was killed early.
     """
 
     def __init__(self, folder: Path, after: int) -> None:
         self._path = folder / "log.jsonl"
         there = self._path.read_text(encoding="utf-8", errors="replace").splitlines() if self._path.exists() else []
-        kept = [line for line in there if (step := _step_of(line)) is not None and step <= after]
+        kept = [line for line in there if after and (step := _step_of(line)) is not None and step <= after]
         write_text(self._path, "".join(line + "\n" for line in kept))
         self._board: Any = SummaryWriter(folder / "curves", purge_step=after + 1)
         self._losses: list[float] = []
@@ -92,6 +94,12 @@ class Curves:
         self._write({"step": step, "validation": dict(scores)})
         for name, score in scores.items():
             self._board.add_scalar(f"validation/{name}", score, step)
+
+    def aucs(self, step: int, point: AucPoint) -> None:
+        """Write down the AUCs at one random negative a positive."""
+        self._write({"step": step, "auc": point._asdict()})
+        for name, value in point._asdict().items():
+            self._board.add_scalar(f"auc/{name}", value, step)
 
     def _write(self, line: Mapping[str, object]) -> None:
         with self._path.open("a", encoding="utf-8") as handle:

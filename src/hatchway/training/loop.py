@@ -23,13 +23,14 @@ from hatchway.negatives.settings import NegativesSettings
 from hatchway.progress import Progress, note
 from hatchway.randomness import torch_stream
 from hatchway.towers.two_tower import TwoTower
+from hatchway.training.aucs import AucMeter, auc_meter
 from hatchway.training.batches import Batch, epoch_batches, steps_an_epoch
 from hatchway.training.checkpoint import Carried, Progressed, checkpoints, load_checkpoint, save_checkpoint
 from hatchway.training.curves import Curves
 from hatchway.training.optimiser import RowWiseAdagrad
 from hatchway.training.settings import TrainingSettings
 from hatchway.training.sources import negatives_of
-from hatchway.training.step import batch_loss
+from hatchway.training.step import Negatives, batch_loss
 
 _WINDOW = 20
 """Steps over which losses are averaged before anything is said or judged about them."""
@@ -119,6 +120,7 @@ def train(
             model.item_tower.settings.item.id_dropout if model.item_tower.columns and model.item_tower.own else 0.0
         )
 
+        meter = None if validation is None else _meter(model, log, source, settings, at, curves)
         rates: dict[str, float] = {}
         model.train()
         with curves, Progress(total - at.step, "training", "step") as progress:
@@ -152,7 +154,7 @@ def train(
                     curves.step(at.step, value, rates, ledger)
                     progress.advance(text=f"loss {fmean(at.recent_losses):.4f}")
                     if at.step % per_epoch == 0 and validation is not None and _is_due(at.step // per_epoch, settings):
-                        at = _validate(at, model, validation, folder, curves)
+                        at = _validate(at, model, validation, meter, folder, curves)
                         model.train()
                     if at.step % settings.checkpoint_steps == 0 or at.step == total:
                         _check_weights(model, at, folder)
@@ -241,9 +243,13 @@ def _is_due(epoch: int, settings: TrainingSettings) -> bool:
     return epoch == settings.epochs or (settings.validate_epochs > 0 and epoch % settings.validate_epochs == 0)
 
 
-def _validate(at: Progressed, model: TwoTower, validation: Validation, folder: Path, curves: Curves) -> Progressed:
+def _validate(
+    at: Progressed, model: TwoTower, validation: Validation, meter: AucMeter | None, folder: Path, curves: Curves
+) -> Progressed:
     """Judge the model; where it is the best so far, set its weights aside."""
     model.eval()
+    if meter is not None:
+        curves.aucs(at.step, meter.measure(model))
     scores = {name: float(score) for name, score in validation.judge(model).items()}
     curves.validation(at.step, scores)
     note(f"step {at.step:,}: " + ", ".join(f"{name} {score:.4f}" for name, score in scores.items()))
@@ -253,6 +259,18 @@ def _validate(at: Progressed, model: TwoTower, validation: Validation, folder: P
         at = replace(at, best_score=score)
         save_checkpoint(folder / "best", model, nn.Module(), {}, at, keep=1)
     return at
+
+
+def _meter(
+    model: TwoTower, log: Log, negatives: Negatives, settings: TrainingSettings, at: Progressed, curves: Curves
+) -> AucMeter | None:
+    """Choose the pairs that AUCs are measured on; a run that begins is measured before its first step."""
+    days, seed = negatives.settings.mask_engaged_days, negatives.seed
+    meter = auc_meter(model, log, negatives, pairs=settings.auc_pairs, mask_days=days, seed=seed)
+    if meter is not None and at.step == 0:
+        model.eval()
+        curves.aucs(0, meter.measure(model))
+    return meter
 
 
 def _take_best(model: TwoTower, folder: Path) -> int:

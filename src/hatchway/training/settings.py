@@ -24,6 +24,8 @@ class TrainingSettings(Settings):
         keep_checkpoints: how many are kept.
         validate_epochs: validate after every so many epochs; 0 only at the end. Needs a validation part.
         validate_metric, validate_k: what decides which weights are best, e.g. ndcg at 10.
+        auc_pairs: with every validation, and before the first step, measure the AUC at one random negative a positive
+            on at most so many positives of training and of validation, for ``hatchway ratio --run``; 0 measures none.
         select: ``best`` keeps the weights of the best validation, ``last`` those at the end.
         divergence: the run stops when the mean loss of 20 steps is above this many times that of the first 20.
         threads: CPU threads of PyTorch; 0 leaves them as they are.
@@ -43,6 +45,7 @@ class TrainingSettings(Settings):
     validate_epochs: int = pydantic.Field(default=1, ge=0)
     validate_metric: Literal["recall", "hit_rate", "ndcg", "mrr", "map"] = "ndcg"
     validate_k: int = pydantic.Field(default=20, ge=1)
+    auc_pairs: int = pydantic.Field(default=4096, ge=0)
     select: Literal["best", "last"] = "best"
     divergence: float = pydantic.Field(default=5.0, gt=1)
     threads: int = pydantic.Field(default=0, ge=0)
