@@ -11,14 +11,13 @@ Alpha 1 learns scores that keep the items' popularity (log P up to a constant); 
 divided out, the pointwise mutual information with the sampling distribution (Bengio & Senécal 2008; Yi et al. 2019).
 """
 
-import math
-from typing import Literal
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from hatchway.errors import DataError, SettingsError
+from hatchway.errors import DataError
+from hatchway.losses.checks import Reduction, check_alpha, check_reduction, check_temperature, check_weight
 from hatchway.losses.row_blocks import Adjustments, row_block_losses
+from hatchway.losses.temperature import Tempered
 from hatchway.negatives.ledger import Ledger
 
 
@@ -32,7 +31,7 @@ def sampled_softmax(
     temperature: Tensor | float = 1.0,
     alpha: float = 1.0,
     weight: Tensor | None = None,
-    reduction: Literal["mean", "none"] = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """Cross-entropy of each row's positive against the shared columns and the row's own.
 
@@ -54,14 +53,13 @@ def sampled_softmax(
 
     Raises:
         DataError: shapes disagree, or the weights do not sum to more than 0.
-        SettingsError: the temperature is not above 0.
+        SettingsError: the temperature is not above 0, or alpha is negative or NaN.
     """
     _check(query, positive, columns, ledger, own)
-    _check_weight(weight, len(query))
-    if not isinstance(temperature, Tensor) and not temperature > 0:
-        raise SettingsError(
-            f"temperature is {temperature}; allowed: above 0 (0.05 to 0.2 is usual with normalised vectors)"
-        )
+    check_weight(weight, len(query))
+    check_temperature(temperature)
+    check_alpha(alpha)
+    check_reduction(reduction)
     with torch.autocast(query.device.type, enabled=False):
         scaled = query.float() / temperature
         extra = (scaled * positive.float()).sum(1, keepdim=True) - alpha * ledger.positive_log_count[:, None]
@@ -96,7 +94,7 @@ def adjustments(ledger: Ledger, alpha: float) -> Adjustments:
     return Adjustments(rows, columns, values)
 
 
-class SampledSoftmax(nn.Module):
+class SampledSoftmax(Tempered):
     """:func:`sampled_softmax` with its settings kept, and the temperature learned if wished.
 
     Args:
@@ -106,12 +104,9 @@ class SampledSoftmax(nn.Module):
     """
 
     def __init__(self, temperature: float = 0.1, alpha: float = 1.0, *, learn_temperature: bool = False) -> None:
-        super().__init__()
-        if not temperature > 0:
-            raise SettingsError(f"temperature is {temperature}; allowed: above 0")
+        super().__init__(temperature, learn_temperature=learn_temperature)
+        check_alpha(alpha)
         self.alpha = alpha
-        # The logarithm is learned, so that no step can make the temperature zero or negative.
-        self.log_temperature = nn.Parameter(torch.tensor(temperature).log(), requires_grad=learn_temperature)
 
     def forward(
         self,
@@ -129,7 +124,7 @@ class SampledSoftmax(nn.Module):
             columns,
             ledger,
             own=own,
-            temperature=self.log_temperature.exp(),
+            temperature=self.temperature,
             alpha=self.alpha,
             weight=weight,
         )
@@ -156,13 +151,3 @@ def _check(query: Tensor, positive: Tensor, columns: Tensor, ledger: Ledger, own
                 f"{name} has shape {tuple(got[name])}, expected {shape}: query is [B, d] = {(batch, width)} and the "
                 f"ledger has {len(ledger.items)} columns, and {most} own ones a row"
             )
-
-
-def _check_weight(weight: Tensor | None, batch: int) -> None:
-    if weight is not None and (
-        weight.shape != (batch,) or not 0 < float(weight.float().sum()) < math.inf or float(weight.min()) < 0
-    ):
-        raise DataError(
-            f"weight has shape {tuple(weight.shape)} and sum {float(weight.sum())}; allowed: [B] = ({batch},), none "
-            "negative, not all 0, and a sum that float32 can hold"
-        )

@@ -110,9 +110,19 @@ def test_what_cannot_be_a_batch_is_refused() -> None:
         sampled_softmax(one, one, torch.ones(3, 2), ledger(), weight=torch.zeros(1))
     with pytest.raises(DataError, match="a sum that float32 can hold"):
         sampled_softmax(one, one, torch.ones(3, 2), ledger(), weight=torch.full((1,), math.inf))
-    for temperature in (0.0, -1.0, math.nan):
+    for value in (0.0, -1.0, math.nan, math.inf):
+        for temperature in (value, torch.tensor(value), torch.tensor(value, requires_grad=True)):
+            with pytest.raises(SettingsError, match=f"temperature is {value}; allowed: above 0"):
+                sampled_softmax(one, one, torch.ones(3, 2), ledger(), temperature=temperature)
         with pytest.raises(SettingsError, match="allowed: above 0"):
-            sampled_softmax(one, one, torch.ones(3, 2), ledger(), temperature=temperature)
+            SampledSoftmax(value)
+    for alpha in (-0.1, math.nan, math.inf):
+        with pytest.raises(SettingsError, match=f"alpha is {alpha}; allowed: 0"):
+            sampled_softmax(one, one, torch.ones(3, 2), ledger(), alpha=alpha)
+        with pytest.raises(SettingsError, match=f"alpha is {alpha}; allowed: 0"):
+            SampledSoftmax(0.1, alpha)
+    with pytest.raises(SettingsError, match="reduction is 'sum'; allowed: mean, none"):
+        sampled_softmax(one, one, torch.ones(3, 2), ledger(), reduction="sum")  # type: ignore[arg-type]
 
 
 def test_double_backward_is_refused() -> None:
