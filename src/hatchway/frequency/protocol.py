@@ -1,6 +1,7 @@
 """What a batch's positives are expected to hold, each question named apart so that none is mistaken for another."""
 
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, Self
 
 from torch import Tensor
 
@@ -42,4 +43,31 @@ class Frequency(Protocol):
 
     def log_absent_whole_batch(self, items: Tensor, batch: int) -> Tensor:
         """Return ln of the chance that the item is in none of the ``batch`` rows, knowing nothing of any row."""
+        ...
+
+
+class LearnedFrequency(Frequency, Protocol):
+    """A frequency that is learned from the positives as they pass."""
+
+    def update(self, positives: Tensor) -> None:
+        """Take in one (global) batch of positives, [B] int64 item rows, copies and all. Once a step, before reading."""
+        ...
+
+    def grow(self, catalogue: int) -> None:
+        """Go over to a larger catalogue of ``catalogue`` items, whose first rows are those of the present one."""
+        ...
+
+    def merge(self, others: Sequence[Self]) -> None:
+        """Take in what other ranks learned from *other* positives; each class says what the result then estimates."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Return everything that later answers depend on, by name.
+
+        These are the tensors themselves, as in ``Module.state_dict()``: write or clone them before the next update.
+        """
+        ...
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Put back what :meth:`state` returned; later updates and answers are then the same to the last bit."""
         ...

@@ -1,0 +1,90 @@
+"""The cells of ``gaps``, updated and read by compiled loops: the same numbers, bit for bit.
+
+``stamps`` (int64) and ``sums`` (float64) are two views of one flat array of cells. A hash's places are computed in a
+loop of their own: its cells are seldom in any cache, and in the short loop that follows the waits for them overlap.
+
+All places are unsigned: a sum of a signed and an unsigned whole number would be a float.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from hatchway.compiled import Compiled
+from hatchway.frequency.gaps import MOST_VOTES, VOTES
+from hatchway.frequency.hashing import FIRST_FACTOR, SECOND_FACTOR
+
+Array = np.ndarray[Any, Any]
+
+_FIRST, _SECOND = np.uint64(FIRST_FACTOR), np.uint64(SECOND_FACTOR)
+_1, _2, _27, _30, _31, _32 = (np.uint64(number) for number in (1, 2, 27, 30, 31, 32))
+
+
+def _record(
+    stamps: Array, sums: Array, items: Array, salts: Array, clock: int, most: int, once: bool, out: Array
+) -> None:
+    """Let a batch in; ``once`` gives a cell one vote a batch.
+
+    Where ``out`` is as long as ``items``, it is filled with their chances after the update.
+    """
+    hashes = np.uint64(len(salts))
+    buckets = np.uint64(len(stamps)) // (hashes * _2)
+    places = np.empty(len(items), np.uint64)
+    now = clock << VOTES
+    for h in range(hashes):
+        for i in range(len(items)):
+            z = np.uint64(items[i]) + np.uint64(salts[h])
+            z = (z ^ (z >> _30)) * _FIRST
+            z = (z ^ (z >> _27)) * _SECOND
+            z = z ^ (z >> _31)
+            places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
+        for i in range(len(items)):
+            place = places[i]
+            stamp = stamps[place]
+            if stamp >= now:  # touched in this batch: a further copy is a further vote for the same gap
+                if not once:
+                    stamps[place] = stamp + 1
+                continue
+            votes, known = stamp & MOST_VOTES, sums[place + _1]
+            if votes > most:
+                known = known * (float(most) / votes)
+                votes = most
+            sums[place + _1] = known + (clock - (stamp >> VOTES))
+            stamps[place] = now + (votes + 1)
+        for i in range(len(out)):
+            chance = (stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1]
+            if h == 0 or chance < out[i]:
+                out[i] = chance
+
+
+def _read(
+    stamps: Array, sums: Array, items: Array, salts: Array, clock: int, most: int, open_gaps: bool, out: Array
+) -> None:
+    """Fill ``out`` with the chances of ``items``."""
+    hashes = np.uint64(len(salts))
+    buckets = np.uint64(len(stamps)) // (hashes * _2)
+    places = np.empty(len(items), np.uint64)
+    for h in range(hashes):
+        for i in range(len(items)):
+            z = np.uint64(items[i]) + np.uint64(salts[h])
+            z = (z ^ (z >> _30)) * _FIRST
+            z = (z ^ (z >> _27)) * _SECOND
+            z = z ^ (z >> _31)
+            places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
+        for i in range(len(items)):
+            stamp, known = stamps[places[i]], sums[places[i] + _1]
+            votes, since = stamp & MOST_VOTES, float(clock - (stamp >> VOTES))
+            weight = float(votes)
+            if open_gaps and since * weight > known:
+                if votes > most:
+                    known = known * (float(most) / votes)
+                    weight = float(most)
+                known += since
+                weight += 1.0
+            chance = weight / known if stamp > MOST_VOTES else 0.0
+            if h == 0 or chance < out[i]:
+                out[i] = chance
+
+
+record_loop = Compiled(_record)
+read_loop = Compiled(_read)

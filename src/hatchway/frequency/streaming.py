@@ -1,0 +1,296 @@
+"""How often each item is drawn, learned from the stream of positives: Yi et al. 2019, with its two meanings named."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Self
+
+import pydantic
+import torch
+from torch import Tensor
+
+from hatchway.compiled import available
+from hatchway.errors import DataError, SettingsError
+from hatchway.frequency import gaps
+from hatchway.frequency.cell_loops import Array, read_loop, record_loop
+from hatchway.frequency.hashing import MOST_BUCKETS, buckets_of, salts
+from hatchway.frequency.independent import IndependentRows, floor_of, log_absent_draws
+from hatchway.frequency.merging import merged_cells
+from hatchway.frequency.restoring import restored
+from hatchway.settings import Settings
+
+Meaning = Literal["every-occurrence", "unique-per-batch"]
+"""What the estimate is of.
+
+``every-occurrence``: every copy counts and the clock runs in positives. 1 / (mean gap) is the chance that one
+    positive is the item; times B it is the expected number of copies in a batch, which is what columns that keep every
+    copy need.
+``unique-per-batch``: an item counts once a batch and the clock runs in batches. 1 / (mean gap) is the chance of being
+    in a batch at all. It saturates at 1 (an item with 4.1 expected copies is in 98 % of the batches), so it is right
+    only for columns that are de-duplicated.
+"""
+
+_MOST_BATCH = gaps.MOST_VOTES // 2
+_ON_CPU = torch.device("cpu")
+
+
+class StreamingSettings(Settings):
+    """How the estimator of Yi et al. is built.
+
+    Attributes:
+        meaning: what is estimated; see :data:`Meaning`.
+        window: occurrences of an item that its estimate looks back on; 1 / window is the paper's alpha. A larger window
+            is steadier, a smaller one adapts faster.
+        buckets: H, cells a hash, 16 bytes each; None for twice the catalogue, at least 1,024.
+        hashes: arrays of H cells. An item's estimate is the smallest of them, since items that share a cell shorten its
+            gaps.
+        initial: the mean gap (in units of the meaning's clock) that every cell begins with, as published; it fades by
+            (1 - alpha) an occurrence. None lets an item's first gaps weigh the same until they fill the window.
+        open_gaps: let the gap since an item's last occurrence count, where that makes its mean gap longer.
+    """
+
+    meaning: Meaning = "every-occurrence"
+    window: int = pydantic.Field(default=100, ge=1, le=_MOST_BATCH)
+    buckets: int | None = pydantic.Field(default=None, ge=1, le=MOST_BUCKETS)
+    hashes: int = pydantic.Field(default=2, ge=1, le=16)
+    initial: float | None = pydantic.Field(default=None, gt=0)
+    open_gaps: bool = True
+
+
+class StreamingFrequency(IndependentRows):
+    """The mean gap between an item's occurrences, in hashed cells, and what follows from it.
+
+    An item that has never been seen answers :func:`~hatchway.frequency.independent.floor_of`, a stated function of the
+    catalogue and of how much has been seen, and no estimate is below it. An item is known by its row number in one
+    catalogue snapshot.
+
+    Args:
+        settings: the estimator's settings.
+        catalogue: N, the number of items.
+        seed: the run's seed; the salts of the hashes come from it.
+        device: where the cells lie.
+        use_compiled: use the loops that numba compiles: True, False, or None for wherever numba is installed and the
+            cells lie on the CPU. The numbers are the same.
+    """
+
+    def __init__(
+        self,
+        settings: StreamingSettings,
+        catalogue: int,
+        seed: int,
+        *,
+        device: torch.device = _ON_CPU,
+        use_compiled: bool | None = None,
+    ) -> None:
+        self.settings = settings
+        self.catalogue = catalogue
+        self._salts = salts(seed, settings.hashes).to(device)
+        self._most = settings.window - 1
+        buckets = settings.buckets or min(max(2 * catalogue, 1024), MOST_BUCKETS)
+        known = (self._most, settings.initial) if settings.initial is not None else (0, 0.0)
+        self._cells = gaps.untouched(buckets, settings.hashes, *known).to(device)
+        self._batches = 0
+        self._positives = 0
+        on_cpu = device.type == "cpu"
+        self._compiled = on_cpu and available() if use_compiled is None else use_compiled
+
+    @property
+    def positives(self) -> int:
+        """How many positives have been seen."""
+        return self._positives
+
+    @property
+    def batches(self) -> int:
+        """How many batches have been seen."""
+        return self._batches
+
+    @property
+    def _once(self) -> bool:
+        return self.settings.meaning == "unique-per-batch"
+
+    @property
+    def _clock(self) -> int:
+        return self._batches if self._once else self._positives
+
+    def update(self, positives: Tensor) -> None:
+        """Take in one batch; see :class:`~hatchway.frequency.protocol.LearnedFrequency`.
+
+        Raises:
+            DataError: the item rows are not whole numbers, or more than a batch can hold.
+        """
+        self._record(positives, positives.new_empty(0, dtype=torch.float64))
+
+    def observe(self, positives: Tensor) -> Tensor:
+        """Take in one batch and return, in the same pass, what its meaning estimates for each of its positives.
+
+        Returns:
+            [B] float64: :meth:`chances` or :meth:`chances_in_batch` of ``positives``, after the update.
+        """
+        out = torch.empty(len(positives), dtype=torch.float64, device=positives.device)
+        self._record(positives, out)
+        return self._bounded(out)
+
+    def chances(self, items: Tensor) -> Tensor:
+        """Return the chance that one positive is the item.
+
+        Args:
+            items: [M] int64 item rows.
+
+        Returns:
+            [M] float64, at least the floor and at most 1.
+
+        Raises:
+            SettingsError: the meaning is ``unique-per-batch``, from which no count can be had once it saturates.
+        """
+        if self._once:
+            raise SettingsError(
+                "frequency.meaning = 'unique-per-batch' estimates the chance of being in a batch at all, which says "
+                "nothing of the number of copies; set 'every-occurrence', or de-duplicate the columns"
+            )
+        return self._bounded(self._read(items))
+
+    def chances_in_batch(self, items: Tensor) -> Tensor:
+        """Return the chance that a batch of the size seen so far holds the item at all, [M] float64.
+
+        Raises:
+            SettingsError: the meaning is ``every-occurrence``; ``log_absent_whole_batch`` then says it for any size.
+        """
+        if not self._once:
+            raise SettingsError(
+                "frequency.meaning = 'every-occurrence' estimates chances per draw; ask log_absent_whole_batch, or set "
+                "'unique-per-batch'"
+            )
+        return self._bounded(self._read(items))
+
+    def log_absent_others(self, items: Tensor, batch: int) -> Tensor:
+        """``(B - 1) ln(1 - q(j))``; see :class:`~hatchway.frequency.protocol.Frequency`.
+
+        ``unique-per-batch`` answers for the batch size that it has seen, and scales the logarithm to other sizes.
+        """
+        return self._log_absent(items, batch - 1)
+
+    def log_absent_whole_batch(self, items: Tensor, batch: int) -> Tensor:
+        """``B ln(1 - q(j))``; see :meth:`log_absent_others`."""
+        return self._log_absent(items, batch)
+
+    def grow(self, catalogue: int) -> None:
+        """Go over to a larger catalogue: estimates stay, since items are known by their rows; the floor follows N.
+
+        Raises:
+            DataError: the catalogue would shrink.
+        """
+        if catalogue < self.catalogue:
+            raise DataError(
+                f"a catalogue of {self.catalogue:,} items cannot shrink to {catalogue:,}; rows never vanish"
+            )
+        self.catalogue = catalogue
+
+    def merge(self, others: Sequence[Self]) -> None:
+        """Take in what other ranks learned, each from positives of its own, and let the result speak for all of them.
+
+        ``every-occurrence``: the streams are laid beside each other. The result estimates the chance per draw over all
+        ranks, each weighing as much as it has seen.
+        ``unique-per-batch``: the batches of a step are laid together. The result estimates the chance of being in that
+        global batch, ``1 - prod(1 - p)``; all ranks must have seen as many batches.
+
+        Merging is for the end of separate streams. Ranks that train together feed every rank the gathered positives
+        instead: then all hold the same state, and nothing is to merge.
+
+        Raises:
+            SettingsError: the others have other settings or salts, or have seen another number of batches.
+        """
+        for other in others:
+            if other.settings != self.settings or not torch.equal(other._salts, self._salts):  # noqa: SLF001
+                raise SettingsError(
+                    "estimators with different settings or seeds have different cells; they cannot merge"
+                )
+        if self._once and any(other.batches != self.batches for other in others):
+            raise SettingsError(
+                "with 'unique-per-batch' the ranks' batches are laid together, step by step: all must have seen as many"
+            )
+        parts = [(part._cells, part._clock) for part in (self, *others)]  # noqa: SLF001
+        self._cells.copy_(merged_cells(parts, self._most, together=self._once))
+        self.catalogue = max(part.catalogue for part in (self, *others))
+        self._positives += sum(other.positives for other in others)
+        self._batches += 0 if self._once else sum(other.batches for other in others)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the cells, the salts and the clocks; see :class:`~hatchway.frequency.protocol.LearnedFrequency`."""
+        clocks = torch.tensor([self._batches, self._positives, self.catalogue])
+        return {"cells": self._cells, "salts": self._salts, "clocks": clocks}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Put back what :meth:`state` returned; see :class:`~hatchway.frequency.protocol.LearnedFrequency`.
+
+        Raises:
+            DataError: the state is of other settings.
+        """
+        found = restored(
+            state, {"cells": self._cells, "salts": self._salts, "clocks": torch.zeros(3, dtype=torch.int64)}
+        )
+        self._cells.copy_(found["cells"])
+        self._salts.copy_(found["salts"])
+        self._batches, self._positives, self.catalogue = (int(number) for number in found["clocks"])
+
+    def _record(self, positives: Tensor, out: Tensor) -> None:
+        if positives.dtype != torch.int64 or positives.ndim != 1 or len(positives) > _MOST_BATCH:
+            raise DataError(
+                f"positives have shape {tuple(positives.shape)} and dtype {positives.dtype}; allowed: [B] int64 item "
+                f"rows, at most {_MOST_BATCH:,} at a time"
+            )
+        self._batches += 1
+        self._positives += len(positives)
+        if self._compiled:
+            stamps, sums = self._views()
+            record_loop(
+                stamps, sums, positives.numpy(), self._salts.numpy(), self._clock, self._most, self._once, out.numpy()
+            )
+            return
+        places = self._places(positives)
+        at, copies = places.reshape(-1).unique(return_counts=True)
+        gaps.record(
+            self._cells.view(-1, 2), at, torch.ones_like(copies) if self._once else copies, self._clock, self._most
+        )
+        if len(out):
+            out.copy_(gaps.chances(self._cells.view(-1, 2)[places], self._clock, self._most, open_gaps=False))
+
+    def _read(self, items: Tensor) -> Tensor:
+        if not self._compiled:
+            found = self._cells.view(-1, 2)[self._places(items)]
+            return gaps.chances(found, self._clock, self._most, open_gaps=self.settings.open_gaps)
+        out = torch.empty(len(items), dtype=torch.float64)
+        stamps, sums = self._views()
+        read_loop(
+            stamps,
+            sums,
+            items.numpy(),
+            self._salts.numpy(),
+            self._clock,
+            self._most,
+            self.settings.open_gaps,
+            out.numpy(),
+        )
+        return out
+
+    def _views(self) -> tuple[Array, Array]:
+        flat = self._cells.view(-1)
+        return flat.numpy(), flat.view(torch.float64).numpy()
+
+    def _places(self, items: Tensor) -> Tensor:
+        """Return the flat numbers of the items' cells, [M, hashes]."""
+        hashes = self.settings.hashes
+        offsets = torch.arange(hashes, device=items.device)
+        return buckets_of(items, self._salts, len(self._cells)).T * hashes + offsets
+
+    def _bounded(self, chances: Tensor) -> Tensor:
+        floor = floor_of(self.catalogue, self._positives)
+        if self._once:
+            floor = -float(torch.expm1(log_absent_draws(torch.tensor(floor, dtype=torch.float64), self._mean_batch)))
+        return chances.clamp(min=floor, max=1.0)
+
+    @property
+    def _mean_batch(self) -> float:
+        return self._positives / self._batches if self._batches else 1.0
+
+    def _log_absent(self, items: Tensor, draws: int) -> Tensor:
+        if self._once:
+            return log_absent_draws(self.chances_in_batch(items), draws / self._mean_batch)
+        return log_absent_draws(self.chances(items), draws)
