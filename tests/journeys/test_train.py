@@ -144,7 +144,7 @@ def test_a_finished_run_is_not_overwritten(place: Path, run: Path, hatchway: Cal
     assert (again.code, "holds a run already" in again.err) == (2, True)
     assert hatchway("train", place / "store", *recipe, "--out", run, "--resume").code == 0
     other = hatchway("train", place / "store", *recipe, "--set", "seed=5", "--out", run, "--resume")
-    assert (other.code, "seed was 3 and is now 5" in other.err) == (2, True)
+    assert (other.code, "holds another run: seed was 4 and is now 5." in other.err) == (2, True)
     assert (run / "model" / "weights.safetensors").read_bytes() == before
 
 
@@ -223,3 +223,15 @@ def test_wrong_settings_are_refused_before_anything_is_written(
     assert ended.code == 2
     assert message in ended.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_flipped_bit_of_the_model_is_not_evaluated(run: Path, hatchway: Callable[..., Any]) -> None:
+    """It would be a model like any other, only worse."""
+    path = run / "model" / "weights.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
+    try:
+        ended = hatchway("evaluate", run)
+    finally:
+        path.write_bytes(whole)
+    assert (ended.code, "weights.safetensors is not the file that was written; train again" in ended.err) == (3, True)

@@ -15,9 +15,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hatchway.artefacts.atomic import replacing_folder
+from hatchway.artefacts.manifest import sha256_of
 from hatchway.errors import ArtefactError
 
 VERSION = 1
+_TENSORS = ("weights.safetensors", "state.safetensors")
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def save_checkpoint(
         state = loss.state_dict(prefix="loss.") | _optimiser_tensors(optimisers)
         state |= {f"{name}.{key}": tensor for name, held in carried.items() for key, tensor in held.state().items()}
         save_tensors(state, partial / "state.safetensors", target)
-        (partial / "state.json").write_text(json.dumps({"version": VERSION, **vars(at)}, indent=1), encoding="utf-8")
+        about = {"version": VERSION, "sha256": {name: sha256_of(partial / name) for name in _TENSORS}, **vars(at)}
+        (partial / "state.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
     for old in checkpoints(folder)[:-keep]:
         shutil.rmtree(old)
     return target
@@ -107,18 +110,23 @@ def load_checkpoint(
     """Put a checkpoint's tensors back and return where the run stood.
 
     Raises:
-        ArtefactError: the checkpoint is cut short, of another version, or of another model.
+        ArtefactError: the checkpoint is cut short or changed, of another version, or of another model.
     """
     try:
         about: Any = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        weights = safetensors.torch.load_file(path / "weights.safetensors")
-        state = safetensors.torch.load_file(path / "state.safetensors")
+        weights, state = (safetensors.torch.load_file(path / name) for name in _TENSORS)
     except (OSError, ValueError, safetensors.SafetensorError) as error:
         raise ArtefactError(
             f"{path}: cannot be read ({error}); remove the folder to resume from the one before"
         ) from None
     if not isinstance(about, dict) or about.pop("version", None) != VERSION:
         raise ArtefactError(f"{path}: is of another format version; this Hatchway reads version {VERSION}")
+    written = about.pop("sha256", None)
+    for name in _TENSORS if isinstance(written, dict) else ():
+        if sha256_of(path / name) != written.get(name):
+            raise ArtefactError(
+                f"{path / name} is not the file that was written; remove {path} to resume from the one before"
+            )
     try:
         model.load_state_dict(weights)
         loss.load_state_dict({k.removeprefix("loss."): v for k, v in state.items() if k.startswith("loss.")})

@@ -10,7 +10,7 @@ import safetensors.torch
 
 from hatchway.artefacts.alone import alone_in
 from hatchway.artefacts.atomic import replacing_folder, settle, write_text
-from hatchway.artefacts.manifest import is_not, what_lies_at
+from hatchway.artefacts.manifest import is_not, sha256_of, what_lies_at
 from hatchway.data.log import Log, build_log
 from hatchway.data.positives import PositivesSettings
 from hatchway.data.splits import SplitSettings
@@ -63,6 +63,7 @@ class ModelRecord(Settings):
         step: the training step that the weights are of.
         validation: the validations of the run, oldest first.
         loss: mean training loss of the last steps.
+        weights_sha256: of the file of weights, filled in when it is written.
     """
 
     version: int = VERSION
@@ -73,6 +74,7 @@ class ModelRecord(Settings):
     step: int
     validation: tuple[dict[str, float], ...]
     loss: float
+    weights_sha256: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,23 +184,26 @@ class RunFolder:
 
         Raises:
             DataError: the run is not finished.
-            ArtefactError: the weights are cut short or of another model.
+            ArtefactError: the weights are cut short, changed, or of another model.
         """
         about = self.model_record()
+        path = self.model_folder / "weights.safetensors"
         model = build_model(log.catalogue, about.buyers, about.model, self.record.seed, about.reading)
         try:
-            model.load_state_dict(safetensors.torch.load_file(self.model_folder / "weights.safetensors"))
+            model.load_state_dict(safetensors.torch.load_file(path))
+            changed = about.weights_sha256 and sha256_of(path) != about.weights_sha256
         except (OSError, RuntimeError, safetensors.SafetensorError) as error:
-            raise ArtefactError(
-                f"{self.model_folder / 'weights.safetensors'}: cannot be used ({error}); train again"
-            ) from None
+            raise ArtefactError(f"{path}: cannot be used ({error}); train again") from None
+        if changed:
+            raise ArtefactError(f"{path} is not the file that was written; train again")
         return model.eval()
 
     def save_model(self, model: TwoTower, record: ModelRecord) -> None:
         """Write the finished model, whole or not at all."""
         with replacing_folder(self.model_folder) as partial:
             save_tensors(model.state_dict(), partial / "weights.safetensors", self.model_folder)
-            (partial / "model.json").write_text(record.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            whole = record.model_copy(update={"weights_sha256": sha256_of(partial / "weights.safetensors")})
+            (partial / "model.json").write_text(whole.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
 def relative_to_run(store: Path, run: Path) -> str:

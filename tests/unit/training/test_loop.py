@@ -197,6 +197,18 @@ def test_a_cut_checkpoint_is_named(log: Log, tmp_path: Path) -> None:
         run(log, tmp_path, "factorisation", resume=True)
 
 
+@pytest.mark.parametrize("name", ["weights.safetensors", "state.safetensors"])
+def test_a_flipped_bit_is_not_resumed_from(log: Log, tmp_path: Path, name: str) -> None:
+    """It would be a number like any other: the run would go on, and end with other weights."""
+    run(log, tmp_path, "factorisation")
+    path = checkpoints(tmp_path / "checkpoints")[-1] / name
+    damaged = bytearray(path.read_bytes())
+    damaged[-3] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(ArtefactError, match=f"step-00000048/{name} is not the file that was written; remove .* before"):
+        run(log, tmp_path, "factorisation", resume=True)
+
+
 def test_a_disk_that_is_full_is_said(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message names the checkpoint and the cause, nothing half-written is left, and the run can be resumed."""
     with monkeypatch.context() as full:
@@ -224,6 +236,8 @@ def test_state_of_other_tables_is_refused(log: Log, tmp_path: Path) -> None:
     """An accumulator of three rows belongs to another table; resuming with it would fail, or do something else."""
     run(log, tmp_path, "factorisation")
     path = checkpoints(tmp_path / "checkpoints")[-1] / "state.safetensors"
+    about = json.loads(path.with_name("state.json").read_text())
+    path.with_name("state.json").write_text(json.dumps(about | {"sha256": None}))  # else it is known to be another file
     whole = load_file(path)
     cut = {name: value[:3] if value.ndim else value for name, value in whole.items()}
     none = {name: value for name, value in whole.items() if not name.startswith("tables")}
