@@ -57,9 +57,7 @@ def _record(
                 out[i] = chance
 
 
-def _read(
-    stamps: Array, sums: Array, items: Array, salts: Array, clock: int, most: int, open_gaps: bool, out: Array
-) -> None:
+def _read(stamps: Array, sums: Array, items: Array, salts: Array, clock: int, open_gaps: bool, out: Array) -> None:
     """Fill ``out`` with the chances of ``items``."""
     hashes = np.uint64(len(salts))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
@@ -73,15 +71,9 @@ def _read(
             places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
         for i in range(len(items)):
             stamp, known = stamps[places[i]], sums[places[i] + _1]
-            votes, since = stamp & MOST_VOTES, float(clock - (stamp >> VOTES))
-            weight = float(votes)
-            if open_gaps and since * weight > known:
-                if votes > most:
-                    known = known * (float(most) / votes)
-                    weight = float(most)
-                known += since
-                weight += 1.0
-            chance = weight / known if stamp > MOST_VOTES else 0.0
+            if open_gaps:
+                known += clock - (stamp >> VOTES)
+            chance = (stamp & MOST_VOTES) / known if stamp > MOST_VOTES else 0.0
             if h == 0 or chance < out[i]:
                 out[i] = chance
 

@@ -58,36 +58,28 @@ def record(cells: Tensor, at: Tensor, copies: Tensor, clock: int | Tensor, most:
     stamp = stamps[at]
     votes = stamp & MOST_VOTES
     known = sums[at]
-    known = _faded(known, votes.to(torch.float64), most)
+    weight = votes.to(torch.float64)
+    # A number divided by a tensor would be computed as the number times 1 / tensor, and differ in the last bit.
+    known = torch.where(votes > most, known * (torch.full_like(weight, most) / weight), known)
     sums[at] = known + (clock - (stamp >> VOTES))
     stamps[at] = (clock << VOTES) + (votes.clamp(max=most) + copies)
 
 
-def chances(found: Tensor, clock: int, most: int, *, open_gaps: bool) -> Tensor:
+def chances(found: Tensor, clock: int, *, open_gaps: bool) -> Tensor:
     """Read 1 / (mean gap) of items from their cells, one a hash: the smallest, for collisions only shorten gaps.
 
     Args:
         found: [M, hashes, 2] int64, the items' cells.
         clock: now.
-        most: w = 1 / rate - 1.
-        open_gaps: let the gap since the last occurrence count as one more vote, as though it ended now, where that
-            makes the mean longer. Otherwise an item that is engaged with no more keeps its last estimate forever.
+        open_gaps: add the gap since the last occurrence to the sum: W / (S + gap). Until an item's window is full, that
+            is its share of everything that has been seen, and later it falls as time passes without the item. Otherwise
+            an item that is engaged with no more keeps its last estimate forever, as published.
 
     Returns:
         [M] float64, a chance for each unit of the clock; 0 for an item that has never been seen (one cell that nothing
         fell into proves it).
     """
     stamp, known = found[..., 0], found.view(torch.float64)[..., 1]
-    votes, since = stamp & MOST_VOTES, (clock - (stamp >> VOTES)).to(torch.float64)
-    weight = votes.to(torch.float64)
     if open_gaps:
-        longer = since * weight > known
-        known = torch.where(longer, _faded(known, weight, most) + since, known)
-        weight = torch.where(longer, votes.clamp(max=most) + 1.0, weight)
-    return torch.where(stamp > MOST_VOTES, weight / known, 0.0).amin(1)
-
-
-def _faded(known: Tensor, votes: Tensor, most: int) -> Tensor:
-    """Scale the sums of cells with more than ``most`` votes to ``most`` votes."""
-    # A number divided by a tensor would be computed as the number times 1 / tensor, and differ in the last bit.
-    return torch.where(votes > most, known * (torch.full_like(votes, most) / votes), known)
+        known = known + (clock - (stamp >> VOTES))
+    return torch.where(stamp > MOST_VOTES, (stamp & MOST_VOTES) / known, 0.0).amin(1)

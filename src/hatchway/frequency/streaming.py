@@ -44,7 +44,8 @@ class StreamingSettings(Settings):
             gaps.
         initial: the mean gap (in units of the meaning's clock) that every cell begins with, as published; it fades by
             (1 - alpha) an occurrence. None lets an item's first gaps weigh the same until they fill the window.
-        open_gaps: let the gap since an item's last occurrence count, where that makes its mean gap longer.
+        open_gaps: let the gap since an item's last occurrence count. Until its window is full an item's estimate is
+            then its share of everything seen, and later it falls as time passes without the item; otherwise it stays.
     """
 
     meaning: Meaning = "every-occurrence"
@@ -207,7 +208,7 @@ class StreamingFrequency(IndependentRows):
                 "with 'unique-per-batch' the ranks' batches are laid together, step by step: all must have seen as many"
             )
         parts = [(part._cells, part._clock) for part in (self, *others)]  # noqa: SLF001
-        self._cells.copy_(merged_cells(parts, self._most, together=self._once))
+        self._cells.copy_(merged_cells(parts, self._most, together=self._once, open_gaps=self.settings.open_gaps))
         self.catalogue = max(part.catalogue for part in (self, *others))
         self._positives += sum(other.positives for other in others)
         self._batches += 0 if self._once else sum(other.batches for other in others)
@@ -250,12 +251,12 @@ class StreamingFrequency(IndependentRows):
             self._cells.view(-1, 2), at, torch.ones_like(copies) if self._once else copies, self._clock, self._most
         )
         if len(out):
-            out.copy_(gaps.chances(self._cells.view(-1, 2)[places], self._clock, self._most, open_gaps=False))
+            out.copy_(gaps.chances(self._cells.view(-1, 2)[places], self._clock, open_gaps=False))
 
     def _read(self, items: Tensor) -> Tensor:
         if not self._compiled:
             found = self._cells.view(-1, 2)[self._places(items)]
-            return gaps.chances(found, self._clock, self._most, open_gaps=self.settings.open_gaps)
+            return gaps.chances(found, self._clock, open_gaps=self.settings.open_gaps)
         out = torch.empty(len(items), dtype=torch.float64)
         stamps, sums = self._views()
         read_loop(
@@ -264,7 +265,6 @@ class StreamingFrequency(IndependentRows):
             items.numpy(),
             self._salts.numpy(),
             self._clock,
-            self._most,
             self.settings.open_gaps,
             out.numpy(),
         )

@@ -51,14 +51,14 @@ def test_copies_that_come_together_share_their_gap() -> None:
     assert mean_of(cells) == pytest.approx((4 * 3 + 2 * 4) / 6)
 
 
-def test_the_open_gap_counts_where_it_makes_the_mean_longer() -> None:
-    """A mean of 10 with two votes; 9 later nothing, 40 later one vote more: (20 + 40) / 3."""
+def test_the_open_gap_belongs_to_the_time_in_which_the_votes_were_cast() -> None:
+    """Two occurrences in 20; 9 later two in 29, and 40 later two in 60; as published always two in 20."""
     cells = gaps.untouched(1, 1)
     for clock in (10, 20):
         gaps.record(cells.view(-1, 2), at(0), at(1), clock, most=99)
-    for now, mean in ((20, 10), (29, 10), (60, 20)):
-        assert float(gaps.chances(cells, now, 99, open_gaps=True)) == pytest.approx(1 / mean)
-        assert float(gaps.chances(cells, now, 99, open_gaps=False)) == pytest.approx(1 / 10)
+    for now in (20, 29, 60):
+        assert float(gaps.chances(cells, now, open_gaps=True)) == pytest.approx(2 / now)
+        assert float(gaps.chances(cells, now, open_gaps=False)) == pytest.approx(1 / 10)
 
 
 def test_collisions_only_shorten_gaps_so_the_longest_is_read() -> None:
@@ -66,8 +66,8 @@ def test_collisions_only_shorten_gaps_so_the_longest_is_read() -> None:
     cells = gaps.untouched(3, 1)
     gaps.record(cells.view(-1, 2), at(0, 1), at(1, 1), 50, most=99)
     gaps.record(cells.view(-1, 2), at(0), at(3), 100, most=99)
-    assert float(gaps.chances(cells[:2].view(1, 2, 2), 100, 99, open_gaps=False)) == pytest.approx(1 / 50)
-    assert float(gaps.chances(cells.view(1, 3, 2), 100, 99, open_gaps=True)) == 0
+    assert float(gaps.chances(cells[:2].view(1, 2, 2), 100, open_gaps=False)) == pytest.approx(1 / 50)
+    assert float(gaps.chances(cells.view(1, 3, 2), 100, open_gaps=True)) == 0
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_one_over_the_mean_is_the_chance_per_draw(chance: float, window: int, st
         if len(hit):
             gaps.record(flat, hit, copies[hit], step * batch, most=window - 1)
         if step > steps / 2 and step % 50 == 0:
-            read.append(gaps.chances(cells, step * batch, window - 1, open_gaps=True))
+            read.append(gaps.chances(cells, step * batch, open_gaps=True))
     found = torch.stack(read) / chance
     assert float(found.mean()) == pytest.approx(1, abs=0.02)
     assert float(found.log().std()) == pytest.approx(math.sqrt(1 / window / 2), rel=0.25)
@@ -101,7 +101,7 @@ def test_one_gap_for_all_copies_would_be_the_chance_of_being_in_a_batch() -> Non
         hit = row.nonzero()[:, 0]
         gaps.record(flat, hit, row[hit], step, most=99)
         gaps.record(flat, hit + 200, torch.ones_like(hit), step, most=99)
-    found = gaps.chances(flat.view(400, 1, 2), 800, 99, open_gaps=False)
+    found = gaps.chances(flat.view(400, 1, 2), 800, open_gaps=False)
     assert float(found[:200].mean()) == pytest.approx(4.096, rel=0.02)
     assert float(found[200:].mean()) == pytest.approx(1 - (1 - 1e-3) ** 4096, rel=0.005)
 
