@@ -4,6 +4,7 @@ A settings class lives beside the code that it configures; only :mod:`hatchway.c
 """
 
 import difflib
+import typing
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -60,8 +61,14 @@ def _keys_at(model: type[pydantic.BaseModel], path: tuple[Any, ...]) -> list[str
     """List the field names of the settings class that sits at ``path`` under ``model``."""
     for part in path:
         field = model.model_fields.get(str(part))
-        nested = field.annotation if field else None
-        if not (isinstance(nested, type) and issubclass(nested, pydantic.BaseModel)):
+        written = field.annotation if field else None
+        # Where a settings class may also be None, it is one of the alternatives.
+        nested = [
+            kind
+            for kind in (written, *typing.get_args(written))
+            if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
+        ]
+        if not nested:
             return []
-        model = nested
+        model = nested[0]
     return list(model.model_fields)

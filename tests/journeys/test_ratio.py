@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,10 @@ def test_the_document_says_what_the_estimate_says(capsys: pytest.CaptureFixture[
         assert (answer.auc, answer.mean) == pytest.approx((float(auc), float(mean)), abs=5e-4)
         assert (answer.k, answer.k_low, answer.k_high) == (int(k), int(low), int(high))
         assert answer.effectiveness == pytest.approx(float(value), abs=5.1e-5)
+    (recipe,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    schedule = package.RunSettings.parse(tomllib.loads(recipe)).negatives.schedule
+    assert schedule is not None
+    assert (schedule.k, schedule.shape, schedule.turning_point) == (20, "adaptive", 0.1)
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(compile(block, str(DOCUMENT), "exec"), {})  # noqa: S102
     assert capsys.readouterr().out.startswith("4 3 7\n")

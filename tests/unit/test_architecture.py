@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 # Imports only ever point back up this list; "hatchway" is the package's own front door.
 ORDER = re.findall(
     r"\w+",
-    "errors randomness settings progress compiled artefacts data frequency negatives screening how_many losses towers "
+    "errors randomness settings progress compiled artefacts data how_many frequency negatives screening losses towers "
     "index training evaluation simulation nightly explain compare report cost serving config job hatchway cli",
 )
 

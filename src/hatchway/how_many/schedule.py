@@ -96,17 +96,13 @@ def negatives_of_rows(k: float, rows: int, generator: torch.Generator) -> Tensor
     return whole + (drawn < k - whole).to(torch.int64)
 
 
-def shared_at(settings: ScheduleSettings, step: int, total: int, draws: int) -> int:
-    """Return how many of ``draws`` shared draws a step makes: all of them where K is K*, else K/K* of them.
+def share_at(settings: ScheduleSettings, step: int, total: int) -> float:
+    """Return K/K*, the share of the draws at the top of the schedule that a step makes, above 0 to 1.
 
-    A shared set of at least one draw stays one of at least one; 0 stays 0. The count is exact, so a ledger needs to
-    know nothing of the schedule.
-
-    >>> [shared_at(ScheduleSettings(k=4), step, 101, 1000) for step in (0, 10, 55, 100)]
-    [250, 1000, 625, 250]
+    >>> [share_at(ScheduleSettings(k=4), step, 101) for step in (0, 10, 55, 100)]
+    [0.25, 1.0, 0.625, 0.25]
     """
-    share = k_at(settings, step, total) / settings.k
-    return max(round(draws * share), min(draws, 1))
+    return min(k_at(settings, step, total) / settings.k, 1.0)
 
 
 def information_bound(loss: float, k: float) -> float:

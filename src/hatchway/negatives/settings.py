@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 import pydantic
 
+from hatchway.how_many.schedule import ScheduleSettings
 from hatchway.negatives.counting import PositiveCorrection
 from hatchway.settings import Settings
 
@@ -24,6 +25,8 @@ class NegativesSettings(Settings):
         impressions_weight: down-weight of an impression, above 0 to 1.
         mined: at most so many of the items that were mined for the row, if a table of them is handed to the training.
         mined_weight: down-weight of a mined item, above 0 to 1.
+        schedule: how many of the draws above each step makes, from 1/k of them to all; None makes all of them at every
+            step. It goes for what is drawn at random (uniform, popularity, per_row) and for impressions.
         distinct: de-duplicate the shared columns; they are then corrected by the chance of being in at all.
         alpha: weight of the correction: 0 is none, 1 the full one.
         positive: what happens to the positive; see :data:`~hatchway.negatives.counting.PositiveCorrection`. With
@@ -44,6 +47,7 @@ class NegativesSettings(Settings):
     impressions_weight: float = pydantic.Field(default=1.0, gt=0, le=1)
     mined: int = pydantic.Field(default=2, ge=0)
     mined_weight: float = pydantic.Field(default=1.0, gt=0, le=1)
+    schedule: ScheduleSettings | None = None
     distinct: bool = False
     alpha: float = pydantic.Field(default=1.0, ge=0)
     positive: PositiveCorrection = "uncorrected"
@@ -55,5 +59,21 @@ class NegativesSettings(Settings):
             raise ValueError(
                 "no negatives: in_batch is false and uniform, popularity, per_row and impressions are 0; the model "
                 "would learn nothing (a queue and mined items stand beside other negatives, never alone)"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _scheduled(self) -> Self:
+        if self.schedule is None:
+            return self
+        if not (self.uniform or self.popularity or self.per_row or self.impressions):
+            raise ValueError(
+                "schedule has nothing to work on: uniform, popularity, per_row and impressions are 0, and in-batch "
+                "columns, the queue and mined items are as many at every step"
+            )
+        if self.per_row and self.per_row != self.schedule.k:
+            raise ValueError(
+                f"per_row = {self.per_row:g} and schedule.k = {self.schedule.k:g} both say how many draws a row has at "
+                "the top of the schedule; give both the same"
             )
         return self

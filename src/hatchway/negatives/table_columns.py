@@ -9,28 +9,31 @@ from torch import Tensor
 
 from hatchway.data.row_table import RowTable
 from hatchway.errors import DataError, SettingsError
+from hatchway.how_many.schedule import negatives_of_rows
 from hatchway.negatives.sources import Source
 
 
 class TableColumns:
     """At most ``most`` items of a row's list; every choice of so many is equally likely.
 
+    Where ``most`` is not whole, a row takes the whole number below it, or with the chance of its fraction one more.
+
     The columns are there on purpose: n = 1, nothing to correct.
 
     Args:
         table: the lists, by engagement row.
-        most: how many of a row's items become columns at most.
+        most: how many of a row's items become columns at most, not necessarily whole.
         source: the name of the source.
         weight: a down-weight, above 0: a column counts as so much of a column. 1 for none.
 
     Raises:
-        SettingsError: ``most`` is negative or the weight is not above 0.
+        SettingsError: ``most`` is negative or no number, or the weight is not above 0.
     """
 
     on_purpose = True
 
-    def __init__(self, table: RowTable, most: int, source: Source, weight: float = 1.0) -> None:
-        if most < 0:
+    def __init__(self, table: RowTable, most: float, source: Source, weight: float = 1.0) -> None:
+        if not 0 <= most < math.inf:
             raise SettingsError(f"{most} {source.name.lower()} columns a row; allowed: 0 or more")
         if not 0 < weight < math.inf:
             raise SettingsError(
@@ -40,6 +43,13 @@ class TableColumns:
         self.most = most
         self.source = source
         self.log_weight = math.log(weight)
+
+    def resized(self, most: float) -> "TableColumns":
+        """Return as good a source with another number of columns; the table and what was made of it are shared."""
+        other = TableColumns(self.table, most, self.source)
+        other.log_weight = self.log_weight
+        other._lists = self._lists
+        return other
 
     @cached_property
     def _lists(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -67,7 +77,9 @@ class TableColumns:
         begin, lengths, items = self._lists
         if not self.most or not len(items):
             return positives.new_empty(len(positives), 0)
-        places = choose_places(lengths[rows], self.most, generator)
+        most = math.ceil(self.most)
+        each = most if most == self.most else negatives_of_rows(self.most, len(rows), generator)
+        places = choose_places(lengths[rows], each, generator)
         chosen = items[(begin[rows, None] + places).clamp(min=0, max=len(items) - 1)].long()
         return torch.where(places < 0, -1, chosen).to(positives.device)
 
@@ -80,23 +92,24 @@ class TableColumns:
         return self.expected(items)
 
 
-def choose_places(lengths: Tensor, most: int, generator: torch.Generator) -> Tensor:
-    """Choose at most ``most`` places of every list, without replacement, each choice equally likely.
+def choose_places(lengths: Tensor, most: int | Tensor, generator: torch.Generator) -> Tensor:
+    """Choose at most ``most`` places of each list, without replacement, each choice equally likely.
 
     Floyd's algorithm on all lists at once: as many steps as places are chosen, however long the lists are
     (Bentley and Floyd 1987).
 
     Args:
         lengths: [B] int64 length of each list.
-        most: H.
+        most: H, or [B] int64, each list's own, whose largest is H.
         generator: where the choice comes from; on the CPU.
 
     Returns:
         [B, H] int64 places within each list, −1 where the list is shorter than H.
     """
-    chosen = torch.full((len(lengths), most), -1, dtype=torch.int64)
-    wanted = lengths.clamp(max=most)
-    for step in range(most):
+    widest = most if isinstance(most, int) else int(most.max()) if len(most) else 0
+    chosen = torch.full((len(lengths), widest), -1, dtype=torch.int64)
+    wanted = torch.minimum(lengths, torch.as_tensor(most))
+    for step in range(widest):
         # The place that comes into reach with this step; a place that was chosen before is replaced by it.
         newest = lengths - wanted + step
         any_place = (torch.rand(len(lengths), generator=generator, dtype=torch.float64) * (newest + 1)).long()

@@ -13,6 +13,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from hatchway.artefacts.atomic import write_text
 from hatchway.how_many.curves import AucPoint
+from hatchway.how_many.schedule import information_bound
 from hatchway.negatives.ledger import Ledger
 from hatchway.negatives.sources import Source
 
@@ -23,15 +24,18 @@ class Curves:
     """Writes a line every twenty steps: mean loss, rates, and what the columns and masks were.
 
     ``columns`` are those of the average row by source, shared and own; ``masked_share`` is the share of them that
-    counts for nothing, by reason; ``rows_without_negatives`` the share of rows that have none left and teach nothing.
+    counts for nothing, by reason; ``negatives`` how many are left to the average row, ``rows_without_negatives`` the
+    share of rows that have none left and teach nothing. With a schedule, ``k`` is where it stands.
 
     Args:
         folder: the run folder.
         after: the step that the run continues after; later lines, of a run that was killed, are dropped. 0 is a run
             that begins, again if it was killed early.
+        bounds_information: also write ``information_bound``, ln(negatives + 1) − loss; what it bounds, and when, says
+            :func:`~hatchway.how_many.schedule.information_bound`.
     """
 
-    def __init__(self, folder: Path, after: int) -> None:
+    def __init__(self, folder: Path, after: int, *, bounds_information: bool = False) -> None:
         self._path = folder / "log.jsonl"
         there = self._path.read_text(encoding="utf-8", errors="replace").splitlines() if self._path.exists() else []
         kept = [line for line in there if after and (step := _step_of(line)) is not None and step <= after]
@@ -43,11 +47,14 @@ class Curves:
         self._pairs = 0
         self._rows = 0
         self._alone = 0
+        self._k: float | None = None
+        self._bounds_information = bounds_information
         self._start = time.monotonic()
 
-    def step(self, step: int, loss: float, rates: Mapping[str, float], ledger: Ledger) -> None:
-        """Count one step in, and write the line when it is due."""
+    def step(self, step: int, loss: float, rates: Mapping[str, float], ledger: Ledger, k: float | None = None) -> None:
+        """Count one step in, and write the line when it is due; ``k`` is where a schedule stood."""
         self._losses.append(loss)
+        self._k = k
         rows = len(ledger.positives)
         there = ledger.own_items >= 0
         for source, number in _numbers(ledger.sources).items():
@@ -68,13 +75,20 @@ class Curves:
 
     def _say(self, step: int, rates: Mapping[str, float]) -> None:
         steps = len(self._losses)
+        loss = sum(self._losses) / steps
+        negatives = (self._pairs - self._masked.total()) / self._rows
+        figures = {"negatives": negatives, "rows_without_negatives": self._alone / self._rows}
+        if self._k is not None:
+            figures["k"] = self._k
+        if self._bounds_information:
+            figures["information_bound"] = information_bound(loss, negatives)
         line = {
             "step": step,
-            "loss": sum(self._losses) / steps,
+            "loss": loss,
             "rates": dict(rates),
             "columns": {name: number / steps for name, number in self._columns.items()},
             "masked_share": {name: number / max(self._pairs, 1) for name, number in self._masked.items()},
-            "rows_without_negatives": self._alone / self._rows,
+            **figures,
             "seconds": round(time.monotonic() - self._start, 3),
         }
         self._write(line)
@@ -83,7 +97,8 @@ class Curves:
             self._board.add_scalar(f"rate/{name}", rate, step)
         for name, share in line["masked_share"].items():  # type: ignore[attr-defined]
             self._board.add_scalar(f"masked/{name}", share, step)
-        self._board.add_scalar("rows_without_negatives", line["rows_without_negatives"], step)
+        for name, figure in figures.items():
+            self._board.add_scalar(name, figure, step)
         self._losses.clear()
         self._columns.clear()
         self._masked.clear()

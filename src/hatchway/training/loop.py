@@ -103,19 +103,19 @@ def train(
     positives = engagements.positives(Part.TRAIN)
     if not len(positives):
         raise DataError("no positive is left to train on; look at the split and at which events count as positives")
-    source = negatives_of(negatives, log, seed=seed, dimension=model.dimension, mined=mined)
-    carried: dict[str, Carried] = {} if source.queue is None else {"queue": source.queue}
     loss_of = SampledSoftmax(settings.temperature, negatives.alpha, learn_temperature=settings.learn_temperature)
     optimisers = make_optimisers(model, loss_of, settings)
     per_epoch = steps_an_epoch(len(positives), settings.batch)
     total = per_epoch * settings.epochs
+    source = negatives_of(negatives, log, seed=seed, dimension=model.dimension, mined=mined, steps=total)
+    carried: dict[str, Carried] = {} if source.queue is None else {"queue": source.queue}
     saved = folder / "checkpoints"
     with alone_in(folder, "trained"):
         at = Progressed()
         if resume and checkpoints(saved):
             at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers, carried)
             note(f"resumed after step {at.step:,} of {total:,}")
-        curves = Curves(folder, after=at.step)
+        curves = Curves(folder, after=at.step, bounds_information=source.bounds_information)
         dropout = (
             model.item_tower.settings.item.id_dropout if model.item_tower.columns and model.item_tower.own else 0.0
         )
@@ -151,7 +151,7 @@ def train(
                     for optimiser in optimisers.values():
                         optimiser.step()
 
-                    curves.step(at.step, value, rates, ledger)
+                    curves.step(at.step, value, rates, ledger, source.k_at(at.step - 1))
                     progress.advance(text=f"loss {fmean(at.recent_losses):.4f}")
                     if at.step % per_epoch == 0 and validation is not None and _is_due(at.step // per_epoch, settings):
                         at = _validate(at, model, validation, meter, folder, curves)

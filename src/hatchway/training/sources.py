@@ -48,6 +48,7 @@ def negatives_of(
     dimension: int,
     mined: RowTable | None = None,
     frequency: Frequency | None = None,
+    steps: int = 0,
 ) -> Negatives:
     """Make the sources of a run.
 
@@ -59,10 +60,11 @@ def negatives_of(
         dimension: d, the length of the vectors that the queue keeps.
         mined: items mined for each engagement row, if any were.
         frequency: how often each item is a row's positive; the exact counts where None.
+        steps: of the whole run, for a schedule.
 
     Raises:
         DataError: the mined table is of another log.
-        SettingsError: no source is left.
+        SettingsError: no source is left, or a schedule has no number of steps.
     """
     settings = fitting_negatives(settings, log)
     if mined is not None and len(mined) != len(log.engagements):
@@ -101,4 +103,4 @@ def negatives_of(
     if settings.per_row:
         source = Source.UNIFORM if settings.per_row_from == "uniform" else Source.POPULARITY
         own.append(PerRow(uniform if settings.per_row_from == "uniform" else popular, settings.per_row, source))
-    return Negatives(settings, seed, shared, own, queue)
+    return Negatives(settings, seed, shared, own, queue, steps=steps)

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from hatchway.errors import SettingsError
+from hatchway.how_many.schedule import k_at, share_at
 from hatchway.losses.sampled_softmax import SampledSoftmax
 from hatchway.negatives.ledger import Ledger, draw_ledger, with_masked, with_own_masked
 from hatchway.negatives.queue import Queue
+from hatchway.negatives.scheduled import own_at_share, shared_at_share
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.negatives.sources import OwnSource, Reason, SharedSource, Source
 from hatchway.randomness import torch_stream
@@ -28,6 +31,7 @@ class Negatives:
         own: the sources of the rows' own columns.
         queue: the one among ``shared``, if any.
         rank: which of several processes this is; each draws its own.
+        steps: of the whole run; a schedule needs it.
     """
 
     settings: NegativesSettings
@@ -36,18 +40,42 @@ class Negatives:
     own: Sequence[OwnSource] = ()
     queue: Queue | None = None
     rank: int = 0
+    steps: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a schedule over a run of no length."""
+        if self.settings.schedule is not None and self.steps < 1:
+            raise SettingsError(f"a schedule of negatives over {self.steps} steps; say how many the whole run has")
+
+    @property
+    def bounds_information(self) -> bool:
+        """Whether ln(K + 1) − loss bounds the mutual information: one score for all, nothing there on purpose or stale.
+
+        See :func:`~hatchway.how_many.schedule.information_bound`.
+        """
+        one_score = not self.settings.alpha or self.settings.positive == "yi"
+        random = not any(source.on_purpose for source in self.own) and self.queue is None
+        return one_score and random and not self.settings.distinct
+
+    def k_at(self, step: int) -> float | None:
+        """Return where the schedule stands, None where there is none."""
+        return None if self.settings.schedule is None else k_at(self.settings.schedule, step, self.steps)
 
     def ledger(self, batch: Batch, epoch: int, step: int) -> Ledger:
         """Draw and account for the negatives of one step; the draws are a function of (seed, epoch, step, rank)."""
+        shared, own = self.shared, self.own
+        if self.settings.schedule is not None:
+            share = share_at(self.settings.schedule, step, self.steps)
+            shared, own = shared_at_share(shared, share), own_at_share(own, share)
         if self.queue is not None:
             self.queue.begin_epoch(epoch)
         drawn = draw_ledger(
             batch.positives,
-            self.shared,
+            shared,
             torch_stream(self.seed, "negatives", epoch, step, self.rank),
             # Without a correction there is nothing to switch: copies of the positive are masked, as they should be.
             self.settings.positive if self.settings.alpha else "uncorrected",
-            own=self.own,
+            own=own,
             rows=torch.from_numpy(batch.rows),
             distinct=self.settings.distinct,
         )

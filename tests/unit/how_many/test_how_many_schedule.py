@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hatchway.errors import SettingsError
-from hatchway.how_many.schedule import ScheduleSettings, information_bound, k_at, negatives_of_rows, shared_at
+from hatchway.how_many.schedule import ScheduleSettings, information_bound, k_at, negatives_of_rows, share_at
 from hatchway.randomness import torch_stream
 
 ADAPTIVE = {"k": 9.0, "turning_point": 0.2}
@@ -95,12 +95,11 @@ def test_the_stream_does_not_depend_on_k() -> None:
     assert left[0] == left[1] == left[2]
 
 
-def test_the_shared_set_follows_the_schedule() -> None:
-    """It is whole where K is K*, and shrinks with it; one draw stays, none stays none."""
+def test_the_share_of_the_draws() -> None:
+    """All of them where K is K*, a K*-th at the ends; never none."""
     schedule = ScheduleSettings(k=4, turning_point=0.5)
-    assert [shared_at(schedule, step, 5, 1000) for step in range(5)] == [250, 625, 1000, 625, 250]
-    assert [shared_at(ScheduleSettings(k=50), step, 3, 3) for step in (0, 2)] == [1, 1]
-    assert shared_at(schedule, 2, 5, 0) == 0
+    assert [share_at(schedule, step, 5) for step in range(5)] == [0.25, 0.625, 1, 0.625, 0.25]
+    assert share_at(ScheduleSettings(shape="fixed", k=7.3), 2, 5) == 1
 
 
 def test_the_bound_on_the_information() -> None:
