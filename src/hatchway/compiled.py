@@ -39,6 +39,8 @@ class Compiled(Generic[*Arguments, Result]):
     written, so that only the first process ever waits for the compiler.
     """
 
+    _liberties: frozenset[str] = frozenset()
+
     def __init__(self, function: Callable[[*Arguments], Result]) -> None:
         functools.update_wrapper(self, function)
         self._function = function
@@ -46,7 +48,7 @@ class Compiled(Generic[*Arguments, Result]):
     @functools.cached_property
     def _machine_code(self) -> Callable[[*Arguments], Result]:
         numba: Any = importlib.import_module("numba")
-        compiler = functools.partial(numba.njit, nogil=True, error_model="numpy")
+        compiler = functools.partial(numba.njit, nogil=True, error_model="numpy", fastmath=set(self._liberties))
         try:
             code: Callable[[*Arguments], Result] = compiler(cache=True)(self._function)
         except RuntimeError:  # there is no folder for machine code that can be written
@@ -58,30 +60,60 @@ class Compiled(Generic[*Arguments, Result]):
         return self._machine_code(*arguments)
 
 
-def over_parts(work: Callable[[int, int], object], size: int, grain: int) -> None:
-    """Call ``work(begin, end)`` on parts of ``range(size)``, as many at once as PyTorch has threads.
+class CompiledInAnyOrder(Compiled[*Arguments, Result]):
+    """The same, where sums of floats may be taken in any order, which lets them use vector instructions.
+
+    NaNs and infinities keep their meaning.
+    """
+
+    _liberties = frozenset({"reassoc", "contract", "nsz"})
+
+
+def parts_of(size: int, grain: int) -> list[tuple[int, int]]:
+    """Cut ``range(size)`` into as many equal parts as PyTorch has threads, none smaller than ``grain``.
+
+    >>> torch.set_num_threads(2)
+    >>> parts_of(10, 4), parts_of(7, 4)
+    ([(0, 5), (5, 10)], [(0, 7)])
+    """
+    number = max(1, min(torch.get_num_threads(), size // max(grain, 1)))
+    return list(itertools.pairwise(size * part // number for part in range(number + 1)))
+
+
+def at_once(work: Callable[[int, int, int], object], parts: list[tuple[int, int]]) -> None:
+    """Call ``work(number, begin, end)`` for every part, each in a thread of its own, without recording gradients.
+
+    Tensor operations inside keep to the part's thread: parts that meet only at the end lose less to each other, and to
+    other programs, than operations that meet at every one's end.
 
     Args:
-        work: must not hold Python's lock for long, and its parts must not disturb each other.
-        size: the whole.
-        grain: no part is smaller than this, so that little work is done without waking threads.
+        work: spends its time in tensor operations and compiled functions; its parts must not disturb each other.
+        parts: from :func:`parts_of`; a single one is done as if it had been called directly.
     """
-    parts = max(1, min(torch.get_num_threads(), size // max(grain, 1)))
-    bounds = [size * part // parts for part in range(parts + 1)]
+    if len(parts) == 1:
+        with torch.no_grad():
+            work(0, *parts[0])
+        return
+    threads, inference = torch.get_num_threads(), torch.is_inference_mode_enabled()
     failures: list[BaseException] = []
 
-    def guarded(begin: int, end: int) -> None:
+    def guarded(number: int, begin: int, end: int) -> None:
+        torch.set_num_threads(1)  # of the thread that says it
         try:
-            work(begin, end)
+            with torch.inference_mode(inference), torch.no_grad():
+                work(number, begin, end)
         except BaseException as error:  # noqa: BLE001  raised again below, in the caller's thread
             failures.append(error)
 
     # Threads of the moment: a pool would have to survive forks, and starting one costs some tens of microseconds.
-    helpers = [threading.Thread(target=guarded, args=part) for part in itertools.pairwise(bounds[1:])]
-    for helper in helpers:
-        helper.start()
-    guarded(bounds[0], bounds[1])
-    for helper in helpers:
-        helper.join()
+    helpers = [threading.Thread(target=guarded, args=(number, *parts[number])) for number in range(1, len(parts))]
+    try:
+        for helper in helpers:
+            helper.start()
+        guarded(0, *parts[0])
+        for helper in helpers:
+            helper.join()
+    finally:
+        torch.set_num_threads(threads)
     if failures:
         raise failures[0]

@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -52,27 +53,47 @@ def test_nothing_compiled_works_on_other_devices() -> None:
     assert compiled.suits(torch.empty(1)) == compiled.available()
 
 
-@pytest.mark.parametrize(
-    ("threads", "size", "grain", "parts"), [(1, 10, 1, 1), (4, 10, 1, 4), (4, 10, 4, 2), (4, 0, 1, 1)]
-)
-def test_parts_cover_everything_once(
-    threads: int, size: int, grain: int, parts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """Give PyTorch two threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("size", "grain", "parts"), [(10, 1, 2), (11, 6, 1), (12, 6, 2), (1, 1, 1), (0, 1, 1)])
+@pytest.mark.usefixtures("two_threads")
+def test_parts_cover_everything_once(size: int, grain: int, parts: int) -> None:
     """As many parts as threads, none smaller than the grain."""
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    seen: list[tuple[int, int]] = []
-    compiled.over_parts(lambda begin, end: seen.append((begin, end)), size, grain)
-    assert len(seen) == parts
-    assert sorted(index for begin, end in seen for index in range(begin, end)) == list(range(size))
+    seen: list[list[int]] = [[] for _ in range(parts)]
+    compiled.at_once(lambda number, begin, end: seen[number].extend(range(begin, end)), compiled.parts_of(size, grain))
+    assert [index for part in seen for index in part] == list(range(size))
 
 
-def test_a_failure_in_any_part_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A helper's exception reaches the caller."""
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+@pytest.mark.usefixtures("two_threads")
+def test_parts_have_one_thread_each_and_record_no_gradients() -> None:
+    """Inside, tensor operations keep to the part's thread; outside, everything is as before."""
+    inside: list[tuple[int, bool, bool]] = []
 
-    def work(begin: int, end: int) -> None:
+    def work(number: int, begin: int, end: int) -> None:
+        inside.append((torch.get_num_threads(), torch.is_grad_enabled(), torch.is_inference_mode_enabled()))
+
+    compiled.at_once(work, [(0, 1), (1, 2)])
+    with torch.inference_mode():
+        compiled.at_once(work, [(0, 1), (1, 2)])
+    assert inside == [(1, False, False)] * 2 + [(1, False, True)] * 2
+    assert (torch.get_num_threads(), torch.is_grad_enabled()) == (2, True)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_failure_in_any_part_is_raised() -> None:
+    """A helper's exception reaches the caller, whose threads are given back."""
+
+    def work(number: int, begin: int, end: int) -> None:
         if end == 10:
             raise ValueError("the second half")
 
     with pytest.raises(ValueError, match="the second half"):
-        compiled.over_parts(work, 10, 1)
+        compiled.at_once(work, compiled.parts_of(10, 1))
+    assert torch.get_num_threads() == 2

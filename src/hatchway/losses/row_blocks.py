@@ -2,16 +2,31 @@
 
 Each block of rows multiplies against all columns into one reused buffer, turns the logits into probabilities there, and
 multiplies back into the gradients before the next block overwrites it. Masked candidates are −inf inside the block, so
-nothing is subtracted afterwards and nothing can cancel, however much of a row is masked.
+nothing is subtracted afterwards and nothing can cancel, however much of a row is masked. On a CPU every thread takes
+blocks of its own.
 """
 
-from typing import Any, cast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
 
 import torch
 from torch import Tensor
 
-_BLOCK_BYTES = 6 * 2**20
-"""A block of logits should stay in the second-level caches; more rows than that fetch it from memory thrice."""
+from hatchway.compiled import at_once, parts_of
+from hatchway.errors import SettingsError
+from hatchway.losses.softmax_rows import exponentials
+
+Products = Literal["float32", "bf16"]
+"""How matrix products are made of float32 numbers: as they are, or rounded to bf16 and summed in float32, which is
+quicker on processors that multiply bf16, and makes no difference on others."""
+
+_MOST_ROWS, _LEAST_ROWS = 128, 32
+"""All columns are packed anew for every product, which more rows share; beyond this many they bring nothing."""
+
+_BUFFER_BYTES = 64 * 2**20
+"""Blocks of many columns have fewer rows, so that the blocks of all threads together stay within this."""
 
 
 class Adjustments:
@@ -33,46 +48,81 @@ class Adjustments:
         return torch.searchsorted(self.rows, starts).tolist()
 
 
-def _rows_per_block(columns: int, rows: int) -> int:
-    return max(1, min(rows, max(16, min(256, _BLOCK_BYTES // (4 * max(columns, 1))))))
+@dataclass(frozen=True)
+class _Gradients:
+    """Of the weighted sum of losses, to what the kernel was given."""
+
+    query: Tensor
+    columns: Tensor
+    extra: Tensor
+
+
+def _rows_per_block(columns: int) -> int:
+    at_once = _BUFFER_BYTES // torch.get_num_threads()
+    return max(_LEAST_ROWS, min(_MOST_ROWS, at_once // (4 * max(columns, 1))))
+
+
+@contextmanager
+def _multiplying(products: Products) -> Iterator[None]:
+    """Set PyTorch's switches for float32 products, which are global, for the moment."""
+    if products == "float32":
+        yield
+        return
+    backends: Any = torch.backends
+    switches = [(backends.mkldnn.matmul, "bf16"), (backends.cuda.matmul, "tf32")]
+    before = [switch.fp32_precision for switch, _ in switches]
+    try:
+        for switch, value in switches:
+            switch.fp32_precision = value
+        yield
+    finally:
+        for (switch, _), value in zip(switches, before, strict=True):
+            switch.fp32_precision = value
 
 
 def _run(
-    query: Tensor, columns: Tensor, bias: Tensor, adjustments: Adjustments, extra: Tensor, weight: Tensor | None
-) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
+    query: Tensor, columns: Tensor, extra: Tensor, bias: Tensor, adjustments: Adjustments, weight: Tensor | None
+) -> tuple[Tensor, _Gradients | None]:
     """Compute the losses and, where ``weight`` is given, the gradients of ``(weight * loss).sum()``."""
-    rows, shared = query.shape[0], columns.shape[0]
-    step = _rows_per_block(shared, rows)
-    starts = list(range(0, rows, step))
+    rows, step = len(query), _rows_per_block(len(columns))
+    starts = range(0, rows, step)
     bounds = adjustments.bounds(torch.tensor([*starts, rows], device=query.device))
-    buffer = query.new_empty(step, shared)
-    loss = query.new_empty(rows)
+    parts = parts_of(len(starts), 2) if query.device.type == "cpu" else [(0, len(starts))]
+    buffers = query.new_empty(len(parts), min(step, rows), len(columns))
+    shares = extra.clone(memory_format=torch.contiguous_format)
+    total, peak, scale = (query.new_empty(rows) for _ in range(3))
     if weight is not None:
-        grad_query, grad_columns, grad_extra = (torch.zeros_like(x) for x in (query, columns, extra))
-    for block, start in enumerate(starts):
-        end = min(start + step, rows)
-        own, q = extra[start:end], query[start:end]
-        logits = buffer[: end - start]
-        torch.addmm(bias, q, columns.T, out=logits)
-        low, high = bounds[block], bounds[block + 1]
-        if high > low:
-            at = (adjustments.rows[low:high] - start, adjustments.columns[low:high])
-            logits.index_put_(at, logits[at] + adjustments.values[low:high])
-        peak = own.amax(1)
-        if shared:
-            peak = torch.maximum(peak, logits.amax(1))
-        logits.sub_(peak[:, None]).exp_()
-        own_share = torch.exp(own - peak[:, None])
-        total = logits.sum(1) + own_share.sum(1)
-        loss[start:end] = total.log() + peak - own[:, 0]
-        if weight is None:
-            continue
-        scale = weight[start:end] / total
-        grad_query[start:end] = torch.mm(logits, columns).mul_(scale[:, None])
-        grad_columns.addmm_(logits.T, q * scale[:, None])
-        grad_extra[start:end] = own_share * scale[:, None]
-        grad_extra[start:end, 0] -= weight[start:end]
-    return (loss, grad_query, grad_columns, grad_extra) if weight is not None else (loss, None, None, None)
+        grad_query = torch.empty_like(query)
+        grads_columns = columns.new_zeros(len(parts), *columns.shape)
+
+    def work(part: int, first: int, last: int) -> None:
+        for block in range(first, last):
+            begin, low, high = starts[block], bounds[block], bounds[block + 1]
+            end = min(begin + step, rows)
+            logits, q = buffers[part, : end - begin], query[begin:end]
+            torch.mm(q, columns.T, out=logits)
+            total[begin:end], peak[begin:end] = exponentials(
+                logits,
+                shares[begin:end],
+                bias,
+                adjustments.rows[low:high] - begin,
+                adjustments.columns[low:high],
+                adjustments.values[low:high],
+            )
+            if weight is None:
+                continue
+            factor = torch.div(weight[begin:end], total[begin:end], out=scale[begin:end])[:, None]
+            torch.mm(logits, columns, out=grad_query[begin:end]).mul_(factor)
+            grads_columns[part].addmm_(logits.T, q * factor)
+
+    at_once(work, parts)
+    loss = total.log() + peak - extra[:, 0]
+    if weight is None:
+        return loss, None
+    grad_columns = grads_columns[0] if len(parts) == 1 else grads_columns.sum(0)
+    shares *= scale[:, None]
+    shares[:, 0] -= weight
+    return loss, _Gradients(grad_query, grad_columns, shares)
 
 
 class _RowBlocks(torch.autograd.Function):
@@ -87,12 +137,14 @@ class _RowBlocks(torch.autograd.Function):
         bias: Tensor,
         adjustments: Adjustments,
         weight: Tensor | None,
+        products: Products,
     ) -> tuple[Tensor, Tensor]:
         """Return the weighted sum and the rows' losses; with weights the gradients are made on the way."""
         known = weight is not None and any(ctx.needs_input_grad[:3])
-        loss, *grads = _run(query, columns, bias, adjustments, extra, weight if known else None)
-        ctx.known, ctx.adjustments = known, adjustments
-        ctx.save_for_backward(*(cast("list[Tensor]", grads) if known else [query, columns, extra, bias]))
+        with _multiplying(products):
+            loss, made = _run(query, columns, extra, bias, adjustments, weight if known else None)
+        ctx.adjustments, ctx.products, ctx.known = adjustments, products, made is not None
+        ctx.save_for_backward(*((query, columns, extra, bias) if made is None else vars(made).values()))
         if weight is None:
             return loss.new_zeros(()), loss
         ctx.mark_non_differentiable(loss)
@@ -104,11 +156,12 @@ class _RowBlocks(torch.autograd.Function):
         """Scale the gradients made on the way forward, or make them now that each row's weight is known."""
         if ctx.known:
             query, columns, extra = (grad * grad_sum for grad in ctx.saved_tensors)
-        else:
-            query, columns, extra, bias = ctx.saved_tensors
-            with torch.autocast(query.device.type, enabled=False):  # float32 here as on the way forward
-                _, query, columns, extra = _run(query, columns, bias, ctx.adjustments, extra, grad_loss.contiguous())
-        return query, columns, extra, None, None, None
+            return query, columns, extra, None, None, None, None
+        query, columns, extra, bias = ctx.saved_tensors
+        with torch.autocast(query.device.type, enabled=False), _multiplying(ctx.products):  # as on the way forward
+            _, made = _run(query, columns, extra, bias, ctx.adjustments, grad_loss.contiguous())
+        grads = cast("_Gradients", made)
+        return grads.query, grads.columns, grads.extra, None, None, None, None
 
 
 def row_block_losses(
@@ -118,6 +171,7 @@ def row_block_losses(
     bias: Tensor,
     adjustments: Adjustments,
     weight: Tensor | None,
+    products: Products = "float32",
 ) -> tuple[Tensor, Tensor]:
     """Return (weighted sum of the rows' losses, the rows' losses).
 
@@ -130,5 +184,14 @@ def row_block_losses(
         weight: [B] float32. With it the gradient of the weighted sum is computed during the forward pass, and the
             rows' losses are returned detached. Without it the sum is 0 and the rows' losses carry the gradient (at
             the price of computing the logits again in the backward pass).
+        products: how the matrix products are made; see :data:`Products`.
+
+    Raises:
+        SettingsError: ``products`` is none of the two.
     """
-    return cast("tuple[Tensor, Tensor]", _RowBlocks.apply(query, columns, extra, bias, adjustments, weight))  # type: ignore[no-untyped-call]
+    if products not in (allowed := get_args(Products)):
+        raise SettingsError(f"products is {products!r}; allowed: {', '.join(allowed)}")
+    return cast(
+        "tuple[Tensor, Tensor]",
+        _RowBlocks.apply(query, columns, extra, bias, adjustments, weight, products),  # type: ignore[no-untyped-call]
+    )

@@ -1,0 +1,116 @@
+"""One block of a softmax: logits become exponentials in place, and each row's sum and peak are kept.
+
+The plain path is six passes over the block; the compiled one adds, compares, takes the exponential and sums while a row
+is in the first-level cache.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from hatchway.compiled import CompiledInAnyOrder, suits
+
+Float32 = npt.NDArray[np.float32]
+Int64 = npt.NDArray[np.int64]
+
+
+def exponentials(
+    logits: Tensor, own: Tensor, bias: Tensor, rows: Tensor, columns: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Replace logits by ``exp(logit − peak)``, the peak being the row's largest, so that nothing overflows.
+
+    Args:
+        logits: [R, C], contiguous; changed in place.
+        own: [R, 1 + H] further logits of each row, contiguous, not all −inf; changed in place.
+        bias: [C], added to every row of ``logits`` first.
+        rows: [M] int64, with ``columns`` coordinates in ``logits``, each at most once.
+        columns: [M] int64.
+        values: [M] added there first; −inf to mask, which leaves exactly 0.
+
+    Returns:
+        total: [R], the sum of a row's exponentials, own ones too.
+        peak: [R]. Both are NaN where a logit is NaN or +inf.
+    """
+    if logits.dtype == torch.float32 and suits(logits):
+        return _compiled(logits, own, bias, rows, columns, values)
+    return _plain(logits, own, bias, rows, columns, values)
+
+
+def _plain(
+    logits: Tensor, own: Tensor, bias: Tensor, rows: Tensor, columns: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    logits += bias
+    if len(rows):
+        logits.index_put_((rows, columns), logits[rows, columns] + values)
+    peak = own.amax(1)
+    if logits.shape[1]:
+        peak = torch.maximum(peak, logits.amax(1))
+    logits.sub_(peak[:, None]).exp_()
+    own.sub_(peak[:, None]).exp_()
+    return logits.sum(1) + own.sum(1), peak
+
+
+def _compiled(
+    logits: Tensor, own: Tensor, bias: Tensor, rows: Tensor, columns: Tensor, values: Tensor
+) -> tuple[Tensor, Tensor]:
+    total, peak = logits.new_empty(len(logits)), logits.new_empty(len(logits))
+    _in_one_pass(*(x.numpy() for x in (logits, own, bias, rows, columns, values, total, peak)))
+    return total, peak
+
+
+@CompiledInAnyOrder
+def _in_one_pass(
+    logits: Float32,
+    own: Float32,
+    bias: Float32,
+    rows: Int64,
+    columns: Int64,
+    values: Float32,
+    total: Float32,
+    peak: Float32,
+) -> None:
+    """Work row by row.
+
+    Largest values are found by comparing floats as integers (the bits of a negative one turned round), because a
+    compiler may reorder whole numbers and not floats, whose NaNs it must respect. The exponential is
+    2^n · exp(r) with a polynomial for the remainder (Cephes' expf, error 1e-7); the loops have no branch, so that they
+    become vector instructions.
+    """
+    turned, last = np.int32(0x7FFFFFFF), np.int32(31)
+    for at in range(len(rows)):
+        logits[rows[at], columns[at]] += values[at]
+    for i in range(len(logits)):
+        row = logits[i]
+        top = np.int32(-turned)  # a NaN of negative sign; below −inf
+        for h in range(own.shape[1]):
+            bits = np.float32(own[i, h]).view(np.int32)
+            top = max(top, np.int32(bits ^ ((bits >> last) & turned)))
+        for j in range(len(row)):
+            value = row[j] + bias[j]
+            row[j] = value
+            bits = np.float32(value).view(np.int32)
+            top = max(top, np.int32(bits ^ ((bits >> last) & turned)))
+        largest = np.int32(top ^ ((top >> last) & turned)).view(np.float32)
+        summed = np.float32(0.0)
+        for j in range(len(row)):
+            x = row[j] - largest
+            n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
+            r = (x - n * np.float32(0.693359375)) + n * np.float32(2.12194440e-4)
+            y = np.float32(1.9875691500e-4)
+            y = y * r + np.float32(1.3981999507e-3)
+            y = y * r + np.float32(8.3334519073e-3)
+            y = y * r + np.float32(4.1665795894e-2)
+            y = y * r + np.float32(1.6666665459e-1)
+            y = y * r + np.float32(5.0000001201e-1)
+            y = y * r * r + r + np.float32(1.0)
+            power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
+            share = np.float32(0.0) if x < np.float32(-87.0) else y * power
+            row[j] = share
+            summed += share
+        for h in range(own.shape[1]):
+            share = np.exp(own[i, h] - largest)
+            own[i, h] = share
+            summed += share
+        total[i] = summed
+        peak[i] = largest
