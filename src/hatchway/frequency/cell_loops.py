@@ -3,7 +3,9 @@
 ``stamps`` (int64) and ``sums`` (float64) are two views of one flat array of cells. A hash's places are computed in a
 loop of their own: its cells are seldom in any cache, and in the short loop that follows the waits for them overlap.
 
-All places are unsigned: a sum of a signed and an unsigned whole number would be a float.
+Without salts nothing is hashed: an item's row is its place. Both loops return whether every place exists, and stop
+before the first cell is changed if not. All places are unsigned: a sum of a signed and an unsigned number would be a
+float.
 """
 
 from typing import Any
@@ -20,24 +22,30 @@ _FIRST, _SECOND = np.uint64(FIRST_FACTOR), np.uint64(SECOND_FACTOR)
 _1, _2, _27, _30, _31, _32 = (np.uint64(number) for number in (1, 2, 27, 30, 31, 32))
 
 
-def _record(
+def _record(  # noqa: C901  a compiled function calls no other
     stamps: Array, sums: Array, items: Array, salts: Array, clock: int, most: int, once: bool, out: Array
-) -> None:
+) -> bool:
     """Let a batch in; ``once`` gives a cell one vote a batch.
 
     Where ``out`` is as long as ``items``, it is filled with their chances after the update.
     """
-    hashes = np.uint64(len(salts))
+    hashes = np.uint64(max(len(salts), 1))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
     places = np.empty(len(items), np.uint64)
     now = clock << VOTES
     for h in range(hashes):
-        for i in range(len(items)):
-            z = np.uint64(items[i]) + np.uint64(salts[h])
-            z = (z ^ (z >> _30)) * _FIRST
-            z = (z ^ (z >> _27)) * _SECOND
-            z = z ^ (z >> _31)
-            places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
+        if len(salts):
+            for i in range(len(items)):
+                z = np.uint64(items[i]) + np.uint64(salts[h])
+                z = (z ^ (z >> _30)) * _FIRST
+                z = (z ^ (z >> _27)) * _SECOND
+                z = z ^ (z >> _31)
+                places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
+        else:
+            for i in range(len(items)):
+                places[i] = np.uint64(items[i]) * _2
+                if np.uint64(items[i]) >= buckets:
+                    return False
         for i in range(len(items)):
             place = places[i]
             stamp = stamps[place]
@@ -55,20 +63,27 @@ def _record(
             chance = (stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1]
             if h == 0 or chance < out[i]:
                 out[i] = chance
+    return True
 
 
-def _read(stamps: Array, sums: Array, items: Array, salts: Array, clock: int, open_gaps: bool, out: Array) -> None:
+def _read(stamps: Array, sums: Array, items: Array, salts: Array, clock: int, open_gaps: bool, out: Array) -> bool:
     """Fill ``out`` with the chances of ``items``."""
-    hashes = np.uint64(len(salts))
+    hashes = np.uint64(max(len(salts), 1))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
     places = np.empty(len(items), np.uint64)
     for h in range(hashes):
-        for i in range(len(items)):
-            z = np.uint64(items[i]) + np.uint64(salts[h])
-            z = (z ^ (z >> _30)) * _FIRST
-            z = (z ^ (z >> _27)) * _SECOND
-            z = z ^ (z >> _31)
-            places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
+        if len(salts):
+            for i in range(len(items)):
+                z = np.uint64(items[i]) + np.uint64(salts[h])
+                z = (z ^ (z >> _30)) * _FIRST
+                z = (z ^ (z >> _27)) * _SECOND
+                z = z ^ (z >> _31)
+                places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
+        else:
+            for i in range(len(items)):
+                places[i] = np.uint64(items[i]) * _2
+                if np.uint64(items[i]) >= buckets:
+                    return False
         for i in range(len(items)):
             stamp, known = stamps[places[i]], sums[places[i] + _1]
             if open_gaps:
@@ -76,6 +91,7 @@ def _read(stamps: Array, sums: Array, items: Array, salts: Array, clock: int, op
             chance = (stamp & MOST_VOTES) / known if stamp > MOST_VOTES else 0.0
             if h == 0 or chance < out[i]:
                 out[i] = chance
+    return True
 
 
 record_loop = Compiled(_record)

@@ -39,9 +39,10 @@ class StreamingSettings(Settings):
         meaning: what is estimated; see :data:`Meaning`.
         window: occurrences of an item that its estimate looks back on; 1 / window is the paper's alpha. A larger window
             is steadier, a smaller one adapts faster.
-        buckets: H, cells a hash, 16 bytes each; None for twice the catalogue, at least 1,024.
-        hashes: arrays of H cells. An item's estimate is the smallest of them, since items that share a cell shorten its
-            gaps.
+        buckets: None gives every item of the catalogue a cell of its own, 16 bytes; nothing is hashed and nothing
+            collides. A number is H, the cells a hash, for item rows without end.
+        hashes: with ``buckets``, arrays of H cells each. An item's estimate is the smallest of them, since items that
+            share a cell shorten its gaps.
         initial: the mean gap (in units of the meaning's clock) that every cell begins with, as published; it fades by
             (1 - alpha) an occurrence. None lets an item's first gaps weigh the same until they fill the window.
         open_gaps: let the gap since an item's last occurrence count. Until its window is full an item's estimate is
@@ -57,7 +58,7 @@ class StreamingSettings(Settings):
 
 
 class StreamingFrequency(IndependentRows):
-    """The mean gap between an item's occurrences, in hashed cells, and what follows from it.
+    """The mean gap between an item's occurrences, in a cell an item or in hashed cells, and what follows from it.
 
     An item that has never been seen answers :func:`~hatchway.frequency.independent.floor_of`, a stated function of the
     catalogue and of how much has been seen, and no estimate is below it. An item is known by its row number in one
@@ -83,11 +84,9 @@ class StreamingFrequency(IndependentRows):
     ) -> None:
         self.settings = settings
         self.catalogue = catalogue
-        self._salts = salts(seed, settings.hashes).to(device)
         self._most = settings.window - 1
-        buckets = settings.buckets or min(max(2 * catalogue, 1024), MOST_BUCKETS)
-        known = (self._most, settings.initial) if settings.initial is not None else (0, 0.0)
-        self._cells = gaps.untouched(buckets, settings.hashes, *known).to(device)
+        self._salts = salts(seed, settings.hashes if settings.buckets else 0).to(device)
+        self._cells = self._untouched(settings.buckets or catalogue).to(device)
         self._batches = 0
         self._positives = 0
         on_cpu = device.type == "cpu"
@@ -182,6 +181,7 @@ class StreamingFrequency(IndependentRows):
             raise DataError(
                 f"a catalogue of {self.catalogue:,} items cannot shrink to {catalogue:,}; rows never vanish"
             )
+        self._cells = self._cells_for(catalogue)
         self.catalogue = catalogue
 
     def merge(self, others: Sequence[Self]) -> None:
@@ -207,9 +207,9 @@ class StreamingFrequency(IndependentRows):
             raise SettingsError(
                 "with 'unique-per-batch' the ranks' batches are laid together, step by step: all must have seen as many"
             )
-        parts = [(part._cells, part._clock) for part in (self, *others)]  # noqa: SLF001
+        self.grow(max(part.catalogue for part in (self, *others)))
+        parts = [(part._cells_for(self.catalogue), part._clock) for part in (self, *others)]  # noqa: SLF001
         self._cells.copy_(merged_cells(parts, self._most, together=self._once, open_gaps=self.settings.open_gaps))
-        self.catalogue = max(part.catalogue for part in (self, *others))
         self._positives += sum(other.positives for other in others)
         self._batches += 0 if self._once else sum(other.batches for other in others)
 
@@ -237,48 +237,60 @@ class StreamingFrequency(IndependentRows):
                 f"positives have shape {tuple(positives.shape)} and dtype {positives.dtype}; allowed: [B] int64 item "
                 f"rows, at most {_MOST_BATCH:,} at a time"
             )
+        clock = 1 + self._batches if self._once else len(positives) + self._positives
+        if self._compiled:
+            stamps, sums, salt = self._views()
+            if not record_loop(stamps, sums, positives.numpy(), salt, clock, self._most, self._once, out.numpy()):
+                raise self._outside(positives)
+        else:
+            places = self._places(positives)
+            at, copies = places.reshape(-1).unique(return_counts=True)
+            votes = torch.ones_like(copies) if self._once else copies
+            gaps.record(self._cells.view(-1, 2), at, votes, clock, self._most)
+            if len(out):
+                out.copy_(gaps.chances(self._cells.view(-1, 2)[places], clock, open_gaps=False))
         self._batches += 1
         self._positives += len(positives)
-        if self._compiled:
-            stamps, sums = self._views()
-            record_loop(
-                stamps, sums, positives.numpy(), self._salts.numpy(), self._clock, self._most, self._once, out.numpy()
-            )
-            return
-        places = self._places(positives)
-        at, copies = places.reshape(-1).unique(return_counts=True)
-        gaps.record(
-            self._cells.view(-1, 2), at, torch.ones_like(copies) if self._once else copies, self._clock, self._most
-        )
-        if len(out):
-            out.copy_(gaps.chances(self._cells.view(-1, 2)[places], self._clock, open_gaps=False))
 
     def _read(self, items: Tensor) -> Tensor:
         if not self._compiled:
             found = self._cells.view(-1, 2)[self._places(items)]
             return gaps.chances(found, self._clock, open_gaps=self.settings.open_gaps)
         out = torch.empty(len(items), dtype=torch.float64)
-        stamps, sums = self._views()
-        read_loop(
-            stamps,
-            sums,
-            items.numpy(),
-            self._salts.numpy(),
-            self._clock,
-            self.settings.open_gaps,
-            out.numpy(),
-        )
+        stamps, sums, salt = self._views()
+        if not read_loop(stamps, sums, items.numpy(), salt, self._clock, self.settings.open_gaps, out.numpy()):
+            raise self._outside(items)
         return out
 
-    def _views(self) -> tuple[Array, Array]:
+    def _cells_for(self, catalogue: int) -> Tensor:
+        if self.settings.buckets or catalogue == self.catalogue:
+            return self._cells
+        return torch.cat([self._cells, self._untouched(catalogue - self.catalogue).to(self._cells.device)])
+
+    def _untouched(self, buckets: int) -> Tensor:
+        known = (0, 0.0) if self.settings.initial is None else (self._most, self.settings.initial)
+        return gaps.untouched(buckets, max(len(self._salts), 1), *known)
+
+    def _views(self) -> tuple[Array, Array, Array]:
         flat = self._cells.view(-1)
-        return flat.numpy(), flat.view(torch.float64).numpy()
+        return flat.numpy(), flat.view(torch.float64).numpy(), self._salts.numpy()
 
     def _places(self, items: Tensor) -> Tensor:
         """Return the flat numbers of the items' cells, [M, hashes]."""
-        hashes = self.settings.hashes
-        offsets = torch.arange(hashes, device=items.device)
-        return buckets_of(items, self._salts, len(self._cells)).T * hashes + offsets
+        hashes = len(self._salts)
+        if hashes:
+            offsets = torch.arange(hashes, device=items.device)
+            return buckets_of(items, self._salts, len(self._cells)).T * hashes + offsets
+        if len(items) and (int(items.min()) < 0 or int(items.max()) >= len(self._cells)):
+            raise self._outside(items)
+        return items[:, None]
+
+    def _outside(self, items: Tensor) -> DataError:
+        wrong = items[(items < 0) | (items >= self.catalogue)]
+        return DataError(
+            f"item row {int(wrong[0])} is not in the catalogue of {self.catalogue:,} items; "
+            "grow() takes a larger catalogue"
+        )
 
     def _bounded(self, chances: Tensor) -> Tensor:
         floor = floor_of(self.catalogue, self._positives)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 import torch
 
+from hatchway.compiled import available
 from hatchway.errors import DataError, SettingsError
 from hatchway.frequency.hashing import buckets_of, salts
 from hatchway.frequency.streaming import StreamingFrequency, StreamingSettings
@@ -111,11 +112,14 @@ def test_larger_rates_adapt_faster_and_vary_more() -> None:
 @pytest.mark.parametrize("meaning", ["every-occurrence", "unique-per-batch"])
 @pytest.mark.parametrize("initial", [None, 50.0])
 @pytest.mark.parametrize("open_gaps", [True, False])
-def test_compiled_loops_give_the_same_bits(meaning: str, initial: float | None, open_gaps: bool) -> None:
+@pytest.mark.parametrize("buckets", [None, 300])
+def test_compiled_loops_give_the_same_bits(
+    meaning: str, initial: float | None, open_gaps: bool, buckets: int | None
+) -> None:
     """Cells, reads and the reads of ``observe``, over batches with copies, collisions and of several sizes."""
     pytest.importorskip("numba")
     settings = StreamingSettings.parse(
-        {"meaning": meaning, "initial": initial, "open_gaps": open_gaps, "hashes": 3, "buckets": 300, "window": 7}
+        {"meaning": meaning, "initial": initial, "open_gaps": open_gaps, "hashes": 3, "buckets": buckets, "window": 7}
     )
     quick, plain = (StreamingFrequency(settings, 500, 1, use_compiled=flag) for flag in (True, False))
     draw, every = stream(1, "same"), torch.arange(500)
@@ -180,6 +184,14 @@ def test_inputs_that_are_no_item_rows_are_refused() -> None:
     for wrong in (torch.zeros(3), torch.zeros(2, 2, dtype=torch.int64)):
         with pytest.raises(DataError, match="int64 item"):
             frequency.update(wrong)
-    assert frequency.positives == 0
+    for use_compiled in (True, False) if available() else (False,):
+        frequency = StreamingFrequency(StreamingSettings(), 10, 1, use_compiled=use_compiled)
+        for row in (10, -1, 2**40):
+            with pytest.raises(DataError, match=f"item row {row} is not in the catalogue of 10"):
+                frequency.update(torch.tensor([3, row]))
+            with pytest.raises(DataError, match=f"item row {row} "):
+                frequency.chances(torch.tensor([3, row]))
+        assert frequency.positives == 0
+        assert frequency.chances(torch.tensor([3])).tolist() == [0.1]
     with pytest.raises(SettingsError, match="did you mean 'window'"):
         StreamingSettings.parse({"windw": 3})
