@@ -1,9 +1,11 @@
 """The main job: from a store to a trained run, from a run to its evaluation, and to the bundle that is served."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 import torch
 
@@ -17,6 +19,7 @@ from hatchway.data.store import Store
 from hatchway.errors import DataError, SettingsError
 from hatchway.evaluation.result import Evaluation
 from hatchway.evaluation.scoring import TowerScorer
+from hatchway.evaluation.settings import EvaluationSettings
 from hatchway.evaluation.summary import evaluate
 from hatchway.index.build import IndexSettings
 from hatchway.index.bundle import Bundle, is_bundle, write_bundle
@@ -68,7 +71,9 @@ def train_run(
     store.verify()
     wanted = settings.negatives
     log = build_log(store, settings.positives, settings.split, settings.seed, impressions=wanted.impressions > 0)
-    for line in log.notes:
+    living = living_in_training(log)
+    notes = log.notes if living is None else (*log.notes, _say_living(living))
+    for line in notes:
         note(line)
     negatives = fitting_negatives(wanted, log)
     made_of = _fitting(settings.model, log)
@@ -81,7 +86,7 @@ def train_run(
         model=made_of,
         settings=settings.model_dump(mode="json"),
         versions=versions,
-        notes=log.notes,
+        notes=notes,
     )
     # Item columns that are absent are found out before the folder is claimed, so that the mended command can have it.
     reading = fit_reading(log.catalogue.frame, made_of.item, made_of.text_buckets)
@@ -95,11 +100,6 @@ def train_run(
         note(
             f"{rows:,} training positives make {steps} steps an epoch at training.batch = {settings.training.batch:,}; "
             "with a smaller batch the model learns more from so few"
-        )
-    living = living_in_training(log)
-    if living is not None:
-        note(
-            f"{int((~living).sum()):,} of {len(living):,} items were not on offer in the training part: never negatives"
         )
     model = build_model(log.catalogue, len(log.buyers), made_of, settings.seed, reading, living)
 
@@ -125,6 +125,9 @@ def train_run(
         validation=validation,
         resume=resume,
     )
+    said = overfitting(done.history, validation.metric, steps) if validation is not None else None
+    if said is not None:
+        note(said)
     folder.save_model(
         model,
         ModelRecord(
@@ -138,6 +141,31 @@ def train_run(
         ),
     )
     return folder
+
+
+def _say_living(living: npt.NDArray[np.bool_]) -> str:
+    """Return the line about items that no negative can be."""
+    absent = int((~living).sum())
+    return f"{absent:,} of {len(living):,} items were not on offer in the training part: never negatives"
+
+
+def overfitting(history: Sequence[Mapping[str, float]], metric: str, steps_an_epoch: int) -> str | None:
+    """Return the line to say where the best validation lies in the first half of a run, None where it does not.
+
+    Args:
+        history: the validations, oldest first, each with ``step`` and the metric; the last is that of the end.
+        metric: what decides which is best.
+        steps_an_epoch: steps of one epoch.
+    """
+    best = max(history, key=lambda judged: judged[metric], default=None)
+    if best is None or 2 * best["step"] > history[-1]["step"]:
+        return None
+    first, last = (round(judged["step"] / steps_an_epoch) for judged in (best, history[-1]))
+    return (
+        f"validation was best after epoch {first} of {last} ({metric} {best[metric]:.4f}, at the end "
+        f"{history[-1][metric]:.4f}): what came after fitted the training part alone; fewer training.epochs, lower "
+        "rates or a smaller model.dimension may do better"
+    )
 
 
 def _fitting(settings: ModelSettings, log: Log) -> ModelSettings:
@@ -187,16 +215,29 @@ def _there(
     return run
 
 
-def evaluate_run(run: RunFolder | Path | str, part: Part = Part.TEST) -> Evaluation:
-    """Evaluate a finished run over the whole catalogue and write ``evaluation.json`` into it (for the test part)."""
+def evaluate_run(run: RunFolder | Path | str, part: Part = Part.TEST, k: Sequence[int] | None = None) -> Evaluation:
+    """Evaluate a finished run over the whole catalogue and write ``evaluation.json`` into it (for the test part).
+
+    Args:
+        run: an opened run, or its path.
+        part: the part of the split to ask about.
+        k: the cut-offs, ascending; those of the run's settings where None.
+
+    Raises:
+        SettingsError: the run has no split, or the cut-offs are no ascending numbers from 1.
+        ArtefactError: the run's store has changed, or a part of the run cannot be read.
+    """
     run = run if isinstance(run, RunFolder) else RunFolder.open(run)
     settings = RunSettings.parse(run.record.settings)
+    chosen = settings.evaluation
+    if k is not None:
+        chosen = EvaluationSettings.parse(chosen.model_dump() | {"k": tuple(k)})
     if run.record.split.protocol == "none":
         raise SettingsError("the run's split.protocol is 'none': there is nothing to evaluate on; train with a split")
     log = run.log()
     model = run.load_model(log)
     scorer = TowerScorer(model, len(log.catalogue), model.history_length)
-    found = evaluate(scorer, log, settings.evaluation, protocol=log.protocol, part=part, seed=settings.seed)
+    found = evaluate(scorer, log, chosen, protocol=log.protocol, part=part, seed=settings.seed)
     if part is Part.TEST:
         write_text(run.path / "evaluation.json", found.model_dump_json(indent=1) + "\n")
     return found

@@ -1,5 +1,6 @@
 """What the job does with settings that the log has nothing for."""
 
+import json
 import logging
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from hatchway.config import RunSettings, load_recipe
 from hatchway.data.splits import SplitSettings
 from hatchway.data.store import Store, write_store
 from hatchway.errors import ArtefactError, DataError, SettingsError
-from hatchway.job import evaluate_run, index_run, open_bundle, train_run
+from hatchway.job import evaluate_run, index_run, open_bundle, overfitting, train_run
 
 
 def store_of(folder: Path, *, queries: bool) -> Store:
@@ -144,3 +145,34 @@ def test_one_kind_of_folder_given_for_another_is_named(tmp_path: Path) -> None:
         open_bundle(store)
     with pytest.raises(DataError, match="nowhere does not exist; make one with: hatchway train STORE"):
         evaluate_run(tmp_path / "nowhere")
+
+
+def test_items_that_were_not_on_offer_are_counted_in_the_record(tmp_path: Path) -> None:
+    """So that the report has the line, too."""
+    listed = [None] * 6 + [1_767_225_600 + 10_000_000]
+    catalogue = pl.DataFrame({"item": range(7), "listed": pl.Series(listed, dtype=pl.Int64)})
+    events = store_of(tmp_path, queries=False).events()
+    run = train_run(write_store(tmp_path / "with", events, catalogue), tmp_path / "run", settings_of())
+    assert "1 of 7 items were not on offer in the training part: never negatives" in run.record.notes
+
+
+def test_cut_offs_can_be_chosen_after_training(tmp_path: Path) -> None:
+    """The figures are the same model's, and lie in the run folder."""
+    run = train_run(store_of(tmp_path, queries=False), tmp_path / "run", settings_of())
+    assert evaluate_run(run).k == [5, 10, 20, 50]
+    found = evaluate_run(run, k=(1, 6))
+    assert (found.k, found.value("recall", 6)) == ([1, 6], 1.0)
+    assert json.loads((run.path / "evaluation.json").read_text())["k"] == [1, 6]
+    with pytest.raises(SettingsError, match="must ascend"):
+        evaluate_run(run, k=(6, 1))
+
+
+def test_a_best_validation_long_before_the_end_is_said() -> None:
+    """In the first half of the run; later, or where nothing was validated, there is nothing to say."""
+    judged = [{"step": 10.0 * epoch, "ndcg@20": score} for epoch, score in ((1, 0.2), (2, 0.3), (5, 0.1))]
+    line = overfitting(judged, "ndcg@20", 10)
+    assert line is not None
+    assert line.startswith("validation was best after epoch 2 of 5 (ndcg@20 0.3000, at the end 0.1000)")
+    assert overfitting(judged[:2], "ndcg@20", 10) is None
+    assert overfitting(judged[:1], "ndcg@20", 10) is None
+    assert overfitting([], "ndcg@20", 10) is None

@@ -19,6 +19,9 @@ def run(
         typer.Option(help="Evaluate this ranking on a store instead of a run's model."),
     ] = None,
     part: Annotated[Literal["validation", "test"], typer.Option(help="The part of the split to ask about.")] = "test",
+    k: Annotated[
+        str | None, typer.Option(metavar="K,K,...", help="Cut-offs, e.g. 5,50. [default: as in the run's settings]")
+    ] = None,
     protocol: Annotated[
         Literal["given", "leave-one-out", "global-time"] | None,
         typer.Option(help="With --baseline: how to split the store. [default: as in training]"),
@@ -44,12 +47,13 @@ def run(
     from hatchway.data.engagements import Part
 
     asked = Part.TEST if part == "test" else Part.VALIDATION
+    cut_offs = None if k is None else _cut_offs(k)
     if baseline is None:
         if protocol or recipe or assignments:
             raise UsageError("--protocol, --recipe and --set go with --baseline; a run is evaluated as it was trained")
         from hatchway.job import evaluate_run
 
-        evaluation = evaluate_run(path, asked)
+        evaluation = evaluate_run(path, asked, cut_offs)
     else:
         from hatchway.config import load_recipe
         from hatchway.data.log import build_log
@@ -58,6 +62,7 @@ def run(
         from hatchway.progress import note
 
         chosen = [f"split.protocol={protocol}"] if protocol else []
+        chosen += [] if cut_offs is None else [f"evaluation.k={cut_offs}"]
         settings = load_recipe(recipe, [*(assignments or []), *chosen])
         store = Store.open(path)
         store.verify()
@@ -73,6 +78,18 @@ def run(
             seed=settings.seed,
         )
     emit(evaluation.model_dump(mode="json"), as_text(evaluation), json)
+
+
+def _cut_offs(text: str) -> list[int]:
+    """Read ``--k``, in whatever order they are given.
+
+    >>> _cut_offs("50, 5,5")
+    [5, 50]
+    """
+    try:
+        return sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        raise UsageError(f"--k {text}: write whole numbers with commas between, as in --k 5,50") from None
 
 
 def as_text(evaluation: "Evaluation") -> str:
@@ -91,11 +108,16 @@ def as_text(evaluation: "Evaluation") -> str:
         f"left out of the candidates: {' and '.join(left_out) or 'nothing'}; ties {ties}; "
         f"{spread if interval.resamples else 'no intervals'}"
     )
+    if evaluation.twins:
+        head += "\none relevant item in every case, so " + " and ".join(
+            f"{twin} is {metric}" for twin, metric in evaluation.twins.items()
+        )
     others = evaluation.baselines
     figures = table(
         [
             [name, figure.value, _interval(figure), *(other.metrics[name].value for other in others.values())]
             for name, figure in evaluation.metrics.items()
+            if name.split("@")[0] not in evaluation.twins
         ],
         ["metric", evaluation.ranking, "interval", *others],
     )

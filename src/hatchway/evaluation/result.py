@@ -90,6 +90,11 @@ class Evaluation(_Record):
     notes: list[str]
     warnings: list[str]
 
+    @property
+    def twins(self) -> dict[str, str]:
+        """The metrics that are others under another name, because every case has one relevant item: need no showing."""
+        return {"hit_rate": "recall", "map": "mrr"} if self.relevant == self.cases else {}
+
     def value(self, metric: str, k: int) -> float:
         """Return one mean over all cases, e.g. ``value("recall", 20)``.
 

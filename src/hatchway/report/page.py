@@ -111,7 +111,9 @@ def render_report(run: RunFolder, rows: tuple[Row, ...] = ()) -> str:
         account=account_of(training.lines),
         seconds=training.lines[-1].get("seconds") if training.lines else None,
         rows=rows,
-        metrics=list(dict.fromkeys(name.split("@")[0] for name in evaluation.metrics)),
+        metrics=[
+            name for name in dict.fromkeys(n.split("@")[0] for n in evaluation.metrics) if name not in evaluation.twins
+        ],
         settings={name: flattened(part) for name, part in settings.items() if isinstance(part, dict)},
         plain={name: part for name, part in settings.items() if not isinstance(part, dict)},
     )
@@ -131,8 +133,10 @@ def _headline(evaluation: Evaluation, k: int) -> list[tuple[str, str]]:
             float(mine.low or 0) > float(other.high or 0) or float(mine.high or 0) < float(other.low or 0)
         )
         times = mine.value / other.value if other.value > 0 else None
-        if not apart:
-            lines.append((name, "undecided: the intervals overlap, or there are none"))
+        if None in (mine.low, mine.high, other.low, other.high):
+            lines.append((name, "undecided: no intervals were measured"))
+        elif not apart:
+            lines.append((name, "undecided: the intervals overlap"))
         elif times is None:
             lines.append((name, "it finds nothing at all"))
         else:

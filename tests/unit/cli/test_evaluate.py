@@ -84,3 +84,37 @@ def test_a_log_with_a_split_is_evaluated_by_it(tmp_path: Path, hatchway: Callabl
         for protocol in ((), ("--protocol", "leave-one-out"))
     }
     assert [found["split"] for found in split.values()] == ["given", "leave-one-out"]
+
+
+def test_metrics_that_are_the_same_number_are_printed_once(store: Path, hatchway: Callable[..., Any]) -> None:
+    """With one relevant item in every case hit rate is recall and map is mrr, which is said; JSON has them all."""
+    call = ("evaluate", "--baseline", "popularity", store, "--k", "3,1")
+    lines = hatchway(*call).out.splitlines()
+    assert "one relevant item in every case, so hit_rate is recall and map is mrr" in lines
+    shown = [line.split()[0] for line in lines if "@" in line and not line.startswith("slice")]
+    assert shown == ["recall@1", "recall@3", "ndcg@1", "ndcg@3", "mrr@1", "mrr@3"]
+    metrics = hatchway(*call, "--json").json["metrics"]
+    assert [metrics[f"hit_rate@{k}"] == metrics[f"recall@{k}"] for k in (1, 3)] == [True, True]
+    assert [metrics[f"map@{k}"] == metrics[f"mrr@{k}"] for k in (1, 3)] == [True, True]
+
+
+def test_with_several_relevant_items_all_metrics_are_printed(tmp_path: Path, hatchway: Callable[..., Any]) -> None:
+    """Then they differ."""
+    events = pl.DataFrame({"buyer": [1] * 4, "item": list("abcd"), "split": ["train", "train", "test", "test"]})
+    write_store(tmp_path / "store", events)
+    out = hatchway("evaluate", "--baseline", "random", tmp_path / "store", "--k", "1").out
+    assert [line.split()[0] for line in out.splitlines() if "@1 " in line and not line.startswith("slice")] == [
+        "recall@1",
+        "hit_rate@1",
+        "ndcg@1",
+        "mrr@1",
+        "map@1",
+    ]
+
+
+@pytest.mark.parametrize("k", ["x", "5,", "0"])
+def test_cut_offs_that_are_none_are_refused(store: Path, hatchway: Callable[..., Any], k: str) -> None:
+    """With the value and how to write it."""
+    ended = hatchway("evaluate", "--baseline", "random", store, "--k", k)
+    assert (ended.code, ended.out) == (2, "")
+    assert (f"--k {k}: write whole numbers" in ended.err) or "evaluation.k" in ended.err
