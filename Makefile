@@ -44,7 +44,7 @@ $(STAMP): pyproject.toml constraints.txt
 		"$$chosen" -m venv $(VENV); \
 	fi
 	@echo "installing Hatchway and the versions of constraints.txt into $(VENV) (a few minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,examples]'
 	@touch $@
 
 demo: install
