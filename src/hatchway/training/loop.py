@@ -169,8 +169,8 @@ def train(
 
 def make_optimisers(model: TwoTower, loss: nn.Module, settings: TrainingSettings) -> dict[str, Optimizer]:
     """Give every table row-wise Adagrad, and every other parameter Adam."""
-    tables = [part.weight for part in model.modules() if isinstance(part, nn.Embedding) and part.sparse]
-    known = {id(weight) for weight in tables}
+    tables = [part for part in model.modules() if isinstance(part, nn.Embedding) and part.sparse]
+    known = {id(part.weight) for part in tables}
     others = [p for module in (model, loss) for p in module.parameters() if p.requires_grad and id(p) not in known]
     made: dict[str, Optimizer] = {}
     if tables:

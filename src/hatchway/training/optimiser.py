@@ -1,32 +1,20 @@
 """Row-wise sparse optimisation: a step touches the rows that were looked up, and nothing else.
 
-Tables of embeddings are ``nn.Embedding(..., sparse=True)``; their gradient lists (row, value) pairs. The optimiser sums
-the pairs of each row and keeps one number of state per row instead of one or two per element, so that twenty million
-rows of 64 numbers cost 80 MB of state, not 10 GB, and a step's time does not depend on the size of the table.
+The optimiser sums the gradients of each row that was looked up and keeps one number of state per row instead of one or
+two per element, so that twenty million rows of 64 numbers cost 80 MB of state, not 10 GB, and a step's time does not
+depend on the size of the table.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
-
-def summed_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Sum an uncoalesced sparse gradient by row.
-
-    Args:
-        gradient: sparse [N, d], as ``nn.Embedding(sparse=True)`` makes it.
-
-    Returns:
-        rows: [U] int64, unique and ascending.
-        values: [U, d].
-    """
-    indices, values = gradient._indices()[0], gradient._values()  # noqa: SLF001  the uncoalesced pairs have no public name
-    rows, inverse = torch.unique(indices, return_inverse=True)
-    summed = values.new_zeros(len(rows), values.shape[1]).index_add_(0, inverse, values)
-    return rows, summed
+from hatchway.towers.lookups import LookedUp
+from hatchway.towers.tables import Seen, Table
+from hatchway.training.row_updates import RowRule, update_rows
 
 
 class RowWiseAdagrad(Optimizer):
@@ -37,24 +25,37 @@ class RowWiseAdagrad(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        tables: Iterable[nn.Embedding | Tensor],
         learning_rate: float,
         *,
         decay: float = 1.0,
         shrink: float = 0.0,
         epsilon: float = 1e-8,
     ) -> None:
-        """Make the optimiser.
+        """Make the optimiser, which takes over the gradients of every :class:`~hatchway.towers.tables.Table`.
 
         Args:
-            parameters: [N, d] tables with sparse gradients.
+            tables: tables, or [N, d] parameters whose gradients are sparse.
             learning_rate: the step's length in units of the gradient's root mean square.
             decay: factor on a row's accumulator at each of its updates; 1 is Adagrad, below 1 forgets as RMSprop does.
             shrink: weight decay apart from the gradient (Loshchilov & Hutter 2019), of touched rows only: at each of
                 its updates a row loses this share of itself, times the learning rate.
             epsilon: added to the root, so that a zero gradient moves nothing.
         """
-        super().__init__(list(parameters), {"lr": learning_rate, "decay": decay, "shrink": shrink, "epsilon": epsilon})
+        given = list(tables)
+        weights = [part.weight if isinstance(part, nn.Embedding) else part for part in given]
+        super().__init__(weights, {"lr": learning_rate, "decay": decay, "shrink": shrink, "epsilon": epsilon})
+        self._seen: dict[Tensor, Seen] = {}
+        for part in given:
+            if isinstance(part, Table):
+                self._seen[part.weight] = Seen()
+                part.owned_by(self._seen[part.weight])
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients that arrived."""
+        super().zero_grad(set_to_none)
+        for seen in self._seen.values():
+            seen.clear()
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -62,27 +63,21 @@ class RowWiseAdagrad(Optimizer):
         if closure is not None:
             raise TypeError("RowWiseAdagrad.step takes no closure: it never evaluates the loss again")
         for group in self.param_groups:
+            rule = RowRule(group["lr"], group["decay"], group["shrink"], group["epsilon"])
             for table in group["params"]:
-                if table.grad is None:
+                looked_up = self._looked_up(table)
+                if not looked_up:
                     continue
                 state = self.state[table]
                 if "square" not in state:
                     state["square"] = table.new_zeros(table.shape[0])
-                    if group["decay"] < 1.0:
+                    if rule.decay < 1.0:
                         state["updates"] = table.new_zeros(table.shape[0])
-                rows, gradient = summed_rows(table.grad)
-                square = state["square"][rows] * group["decay"]
-                fresh = gradient.square().mean(1)
-                if group["decay"] < 1.0:
-                    updates = state["updates"][rows] + 1
-                    state["updates"][rows] = updates
-                    square += (1 - group["decay"]) * fresh
-                    scale = square / (1 - group["decay"] ** updates)
-                else:
-                    square += fresh
-                    scale = square
-                state["square"][rows] = square
-                change = gradient * (-group["lr"] / (scale.sqrt() + group["epsilon"]))[:, None]
-                if group["shrink"]:
-                    change -= group["lr"] * group["shrink"] * table[rows]
-                table.index_add_(0, rows, change)
+                update_rows(table, state["square"], state.get("updates"), looked_up, rule)
+
+    def _looked_up(self, table: Tensor) -> Sequence[LookedUp]:
+        found = list(self._seen.get(table, ()))
+        if table.grad is not None:
+            pairs = table.grad
+            found.append(LookedUp(pairs._indices()[0], pairs._values()))  # noqa: SLF001  no public name for the pairs as they are
+        return found
