@@ -1,34 +1,16 @@
 """What holds of every log: parts in order, contexts strictly before, nothing drawn twice, nothing lost."""
 
-from dataclasses import dataclass
-
 import hypothesis
 import numpy as np
 import polars as pl
+from event_sources import FrameSource
 from hypothesis import strategies as st
 
-from hatchway.data.catalogue import Catalogue
 from hatchway.data.engagements import Engagements, Part, known_ranges
 from hatchway.data.log import build_log
 from hatchway.data.positives import PositivesSettings
 from hatchway.data.splits import SplitSettings
 from hatchway.errors import DataError
-
-
-@dataclass
-class _Source:
-    """A log in memory."""
-
-    frame: pl.DataFrame
-
-    def events(self) -> pl.LazyFrame:
-        return self.frame.lazy()
-
-    def has(self, column: str) -> bool:
-        return column in self.frame.columns
-
-    def catalogue(self) -> Catalogue:
-        return Catalogue(self.frame.select("item").unique(maintain_order=True))
 
 
 @st.composite
@@ -51,7 +33,7 @@ def _frames(draw: st.DrawFn) -> pl.DataFrame:
 
 def _built(frame: pl.DataFrame, split: SplitSettings, seed: int = 0) -> Engagements:
     try:
-        return build_log(_Source(frame), PositivesSettings(), split, seed).engagements
+        return build_log(FrameSource(frame), PositivesSettings(), split, seed).engagements
     except DataError:
         hypothesis.reject()
 
@@ -127,9 +109,9 @@ def test_the_order_in_which_a_log_is_read_does_not_matter(frame: pl.DataFrame, p
     split = SplitSettings.parse({"protocol": protocol})
     one, other = (
         _built(frame, split),
-        build_log(_Source(frame.sort("item", "order")), PositivesSettings(), split, 0).engagements,
+        build_log(FrameSource(frame.sort("item", "order")), PositivesSettings(), split, 0).engagements,
     )
-    catalogue, resorted = _Source(frame).catalogue(), _Source(frame.sort("item", "order")).catalogue()
+    catalogue, resorted = FrameSource(frame).catalogue(), FrameSource(frame.sort("item", "order")).catalogue()
     assert catalogue.external(one.items).to_list() == resorted.external(other.items).to_list()
     assert one.parts.tolist() == other.parts.tolist()
     assert one.context_end.tolist() == other.context_end.tolist()

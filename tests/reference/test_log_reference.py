@@ -6,9 +6,9 @@ from typing import Any
 import hypothesis
 import numpy as np
 import polars as pl
+from event_sources import FrameSource
 from hypothesis import strategies as st
 
-from hatchway.data.catalogue import Catalogue
 from hatchway.data.contexts import contexts_of
 from hatchway.data.engagements import Part, known_ranges, training_counts
 from hatchway.data.log import Log, build_log
@@ -30,22 +30,6 @@ SCHEMA = {
     "query_item": pl.Int64,
     "split": pl.String,
 }
-
-
-@dataclass
-class _Source:
-    """A log in memory."""
-
-    frame: pl.DataFrame
-
-    def events(self) -> pl.LazyFrame:
-        return self.frame.lazy()
-
-    def has(self, column: str) -> bool:
-        return column in self.frame.columns
-
-    def catalogue(self) -> Catalogue:
-        return Catalogue(pl.DataFrame({"item": [10 * row for row in range(ITEMS)]}))
 
 
 @dataclass
@@ -153,7 +137,12 @@ def _build(events: list[dict[str, Any]], protocol: str) -> Log:
     frame = pl.DataFrame(events, schema={name: SCHEMA[name] for name in events[0]})
     positives = PositivesSettings(events=WEIGHTS, engagements=("purchase",))
     try:
-        return build_log(_Source(frame), positives, SplitSettings.parse({"protocol": protocol}), 0)
+        return build_log(
+            FrameSource(frame, pl.Series([10 * row for row in range(ITEMS)])),
+            positives,
+            SplitSettings.parse({"protocol": protocol}),
+            0,
+        )
     except DataError:
         hypothesis.reject()
 

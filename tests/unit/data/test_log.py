@@ -1,14 +1,13 @@
 """A log from its events, by hand: rows, contexts, query items, notes, errors, and that nothing leaks."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from event_sources import FrameSource
 
-from hatchway.data.catalogue import Catalogue
 from hatchway.data.contexts import contexts_of, ragged_ranges
 from hatchway.data.engagements import Engagements, Part, known_ranges, training_counts
 from hatchway.data.log import Log, build_log
@@ -23,20 +22,9 @@ GIVEN = SplitSettings(protocol="given")
 LEAVE_ONE_OUT = SplitSettings(protocol="leave-one-out")
 
 
-@dataclass
-class _Source:
-    """A log in memory; the catalogue is items 0 to 9, or "0" to "9"."""
-
-    frame: pl.DataFrame
-
-    def events(self) -> pl.LazyFrame:
-        return self.frame.lazy()
-
-    def has(self, column: str) -> bool:
-        return column in self.frame.columns
-
-    def catalogue(self) -> Catalogue:
-        return Catalogue(pl.DataFrame({"item": range(10)}, schema={"item": self.frame.schema["item"]}, strict=False))
+def _source(frame: pl.DataFrame) -> FrameSource:
+    """Return a log in memory; the catalogue is items 0 to 9, or "0" to "9"."""
+    return FrameSource(frame, pl.Series(range(10)).cast(frame.schema["item"]))
 
 
 def _log(split: SplitSettings = NONE, seed: int = 0, /, **columns: Any) -> Log:
@@ -44,7 +32,7 @@ def _log(split: SplitSettings = NONE, seed: int = 0, /, **columns: Any) -> Log:
     frame = pl.DataFrame(columns)
     if "order" not in columns:
         frame = frame.with_columns(order=pl.int_range(pl.len()))
-    return build_log(_Source(frame), PositivesSettings(), split, seed)
+    return build_log(_source(frame), PositivesSettings(), split, seed)
 
 
 def _histories(log: Engagements) -> list[list[int]]:
@@ -160,7 +148,7 @@ def test_the_logs_own_query_item_comes_first() -> None:
 def test_views_that_count_as_positives_are_engagements_like_any_other() -> None:
     """Then rows of one second do not see each other, as the rule for engagements is."""
     frame = {"buyer": [1, 1, 1], "item": [1, 2, 3], "event": ["view"] * 3, "time": [1, 2, 2], "order": [0, 1, 2]}
-    log = build_log(_Source(pl.DataFrame(frame)), PositivesSettings(events={"view": 1.0}), NONE, 0)
+    log = build_log(_source(pl.DataFrame(frame)), PositivesSettings(events={"view": 1.0}), NONE, 0)
     assert log.engagements.query_items.tolist() == [-1, 1, 1]
 
 
@@ -323,7 +311,7 @@ def test_nothing_of_validation_or_test_reaches_training(protocol: str, held_out:
     frame = frame.with_row_index("order").cast({"order": pl.Int64})
     if not timed:
         frame = frame.drop("time")
-    log = build_log(_Source(frame), PositivesSettings(), SplitSettings.parse({"protocol": protocol}), 0)
+    log = build_log(_source(frame), PositivesSettings(), SplitSettings.parse({"protocol": protocol}), 0)
     where = log.engagements.items == MARKER
     assert log.engagements.parts[where].tolist() == [Part[held_out.upper()]]
     assert _traces_in_training(log) == []

@@ -1,42 +1,25 @@
 """Which events count, and how much."""
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 import pytest
+from event_sources import FrameSource
 
-from hatchway.data.catalogue import Catalogue
 from hatchway.data.positives import PositivesSettings, check_weights, choose_events, engaged_rows
 from hatchway.errors import DataError, SettingsError
 
 
-@dataclass
-class _Source:
-    """A log in memory."""
-
-    frame: pl.DataFrame
-
-    def events(self) -> pl.LazyFrame:
-        return self.frame.lazy()
-
-    def has(self, column: str) -> bool:
-        return column in self.frame.columns
-
-    def catalogue(self) -> Catalogue:
-        return Catalogue(self.frame.select("item").unique(maintain_order=True))
-
-
-def _source(events: list[str | None] | None, **columns: Any) -> _Source:
+def _source(events: list[str | None] | None, **columns: Any) -> FrameSource:
     count = len(events or next(iter(columns.values())))
     named = {} if events is None else {"event": pl.Series(events, dtype=pl.String)}
-    return _Source(
+    return FrameSource(
         pl.DataFrame({"buyer": [1] * count, "item": range(count), "order": range(count), **named, **columns})
     )
 
 
-def _weighed(source: _Source, settings: PositivesSettings) -> list[tuple[int, float]]:
+def _weighed(source: FrameSource, settings: PositivesSettings) -> list[tuple[int, float]]:
     """Return (order, weight) of the rows that are engagements."""
     rows = engaged_rows(source, choose_events(source, settings), ()).collect()
     check_weights(rows)
