@@ -1,7 +1,8 @@
 """The cells of ``gaps``, updated and read by compiled loops: the same numbers, bit for bit.
 
-``stamps`` (int64) and ``sums`` (float64) are two views of one flat array of cells. A hash's places are computed in a
-loop of their own: its cells are seldom in any cache, and in the short loop that follows the waits for them overlap.
+``stamps`` (int64) and ``sums`` (float64) are two views of one flat array of cells. Cells are seldom in any cache. So a
+hash's places are computed in a loop of their own, and before they are worked on, its cells are looked at in a loop that
+does nothing else: the shorter the loop, the more waits for memory overlap.
 
 Without salts nothing is hashed: an item's row is its place. Both loops return whether every place exists, and stop
 before the first cell is changed if not. All places are unsigned: a sum of a signed and an unsigned number would be a
@@ -32,7 +33,7 @@ def _record(  # noqa: C901  a compiled function calls no other
     hashes = np.uint64(max(len(salts), 1))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
     places = np.empty(len(items), np.uint64)
-    now = clock << VOTES
+    now, looked_at = clock << VOTES, np.int64(0)
     for h in range(hashes):
         if len(salts):
             for i in range(len(items)):
@@ -46,6 +47,8 @@ def _record(  # noqa: C901  a compiled function calls no other
                 places[i] = np.uint64(items[i]) * _2
                 if np.uint64(items[i]) >= buckets:
                     return False
+        for i in range(len(items)):
+            looked_at |= stamps[places[i]]
         for i in range(len(items)):
             place = places[i]
             stamp = stamps[place]
@@ -63,7 +66,7 @@ def _record(  # noqa: C901  a compiled function calls no other
             chance = (stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1]
             if h == 0 or chance < out[i]:
                 out[i] = chance
-    return True
+    return looked_at >= 0  # always; or the compiler would leave that loop out
 
 
 def _read(stamps: Array, sums: Array, items: Array, salts: Array, clock: int, open_gaps: bool, out: Array) -> bool:
