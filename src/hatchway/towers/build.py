@@ -47,6 +47,6 @@ def build_model(
         queries = (
             BuyerTower(buyers, settings)
             if settings.kind == "factorisation"
-            else ContextTower(len(catalogue), buyers, settings)
+            else ContextTower(len(catalogue), buyers, settings, items.own)
         )
         return TwoTower(queries, items)

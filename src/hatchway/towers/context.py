@@ -22,14 +22,20 @@ class ContextTower(nn.Module):
         items: N, the items that can stand in a context.
         buyers: number of known buyers.
         settings: the model's settings.
+        item_vectors: the item tower's table, for ``history_vectors = "item"``; a table like it where None.
     """
 
-    def __init__(self, items: int, buyers: int, settings: ModelSettings) -> None:
+    def __init__(
+        self, items: int, buyers: int, settings: ModelSettings, item_vectors: nn.Embedding | None = None
+    ) -> None:
         super().__init__()
         self.settings, self.items = settings, items
         own, width = settings.context, settings.dimension
         self.by_query_item = table(items, width, settings.initial_scale) if own.query_item else None
-        self.by_history = table(items, width, settings.initial_scale) if own.history else None
+        shared = item_vectors if own.history_vectors == "item" else None
+        if own.history and shared is None:
+            shared = table(items, width, settings.initial_scale)
+        self.by_history = shared if own.history else None
         by_place = bool(own.history) and own.history_of == "before"
         self.place_weights = nn.Parameter(torch.zeros(max(own.history, 1)), requires_grad=by_place)
         self.by_gram = table(settings.text_buckets, width, settings.initial_scale) if own.text else None

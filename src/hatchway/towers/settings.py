@@ -19,6 +19,8 @@ class ItemSettings(Settings):
         vectors: catalogue columns that hold ready-made vectors, all of one length.
         id_dropout: the share of items in a training batch whose own vector is hidden, so that the columns alone learn
             to place an item; only where there are columns.
+        value_dropout: the share of the categories in a training batch that are read as unknown, so that a later item of a
+            category that was not there at training is placed by what else is known of it.
         hidden: width of the hidden layer over the columns.
     """
 
@@ -28,6 +30,7 @@ class ItemSettings(Settings):
     texts: tuple[str, ...] = ()
     vectors: tuple[str, ...] = ()
     id_dropout: float = pydantic.Field(default=0.1, ge=0, lt=1)
+    value_dropout: float = pydantic.Field(default=0.05, ge=0, lt=1)
     hidden: int = pydantic.Field(default=128, ge=1)
 
     @property
@@ -54,6 +57,8 @@ class ContextSettings(Settings):
         history_of: what a training row's history holds. ``before``: what its buyer did before it, weighted by place.
             ``others``: everything else that its buyer did, all alike (SVD++, Koren 2008), for logs that do not say
             when.
+        history_vectors: what stands for an item in a history. ``own``: a vector for this purpose. ``item``: the vector
+            that the item tower has of the item's id, which halves the numbers to be learned.
         text: use the query text, where the log has one.
         buyer: give every buyer a vector of its own as well; unknown buyers have none.
         hidden: width of the hidden layer; 0 for none, the query is then the sum of its parts.
@@ -62,6 +67,7 @@ class ContextSettings(Settings):
     query_item: bool = True
     history: int = pydantic.Field(default=20, ge=0)
     history_of: HistoryOf = "before"
+    history_vectors: Literal["own", "item"] = "own"
     text: bool = True
     buyer: bool = False
     hidden: int = pydantic.Field(default=128, ge=0)
@@ -93,3 +99,9 @@ class ModelSettings(Settings):
     text_buckets: int = pydantic.Field(default=2**17, ge=1)
     item: ItemSettings = ItemSettings()
     context: ContextSettings = ContextSettings()
+
+    @pydantic.model_validator(mode="after")
+    def _shared(self) -> Self:
+        if self.kind == "context" and self.context.history_vectors == "item" and not self.item.id:
+            raise ValueError("context.history_vectors is 'item', but item.id is false: there are no such vectors")
+        return self

@@ -161,8 +161,15 @@ def save_tensors(tensors: dict[str, Tensor], path: Path, target: Path) -> None:
     Raises:
         ArtefactError: it cannot be written, say because the disk is full.
     """
+    whole: dict[str, Tensor] = {}
+    places: set[int] = set()
+    for name, tensor in tensors.items():
+        here = tensor.detach().contiguous()
+        # A table that two towers share is written under both names: the format knows no shared memory.
+        whole[name] = here.clone() if here.numel() and here.data_ptr() in places else here
+        places.add(here.data_ptr())
     try:
-        safetensors.torch.save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, path)
+        safetensors.torch.save_file(whole, path)
     except safetensors.SafetensorError as error:  # its way to say what the system refused
         raise ArtefactError(f"{target}: cannot be written ({error}); mend that, then continue with --resume") from None
 

@@ -116,6 +116,19 @@ def test_a_history_of_others_is_a_set_and_without_layers_the_query_is_the_sum_of
     ]
 
 
+def test_item_and_history_vectors_can_be_one_table() -> None:
+    """What the item tower learns of an id, the history reads; without ids there is nothing to share."""
+    context = ContextSettings(query_item=False, text=False, history=2, history_vectors="item", hidden=0)
+    model = build_model(CATALOGUE, 3, HISTORY.model_copy(update={"context": context}), 1)
+    assert isinstance(model.query_tower, ContextTower)
+    assert model.query_tower.by_history is model.item_tower.own
+    assert len([name for name, _ in model.named_parameters() if name.endswith("weight")]) == 1
+    alone = model.query(contexts([-1], [[4]]))
+    torch.testing.assert_close(alone, model.item(torch.tensor([4])))
+    with pytest.raises(SettingsError, match="there are no such vectors"):
+        ModelSettings.parse({"item": {"id": False, "categories": ["category"]}, "context": {"history_vectors": "item"}})
+
+
 def test_query_text_moves_the_query() -> None:
     """Two texts give two vectors, and the empty text that of no text."""
     model = build_model(CATALOGUE, 3, HISTORY, 1)
@@ -130,9 +143,45 @@ def test_a_new_item_is_placed_by_its_columns() -> None:
     model = build_model(CATALOGUE, 3, WITH_COLUMNS, 1)
     reading = model.item_tower.reading
     new = model.new_items(read_features(CATALOGUE.frame[2:3].with_columns(item=pl.lit(99)), reading))
-    hidden = model.item(torch.tensor([2]), torch.tensor([True]))
+    hidden = model.item(torch.tensor([2]), torch.tensor([[True, False]]))
     torch.testing.assert_close(new, hidden)
     assert not torch.allclose(new, model.item(torch.tensor([2])))
+
+
+def test_a_hidden_category_is_read_as_one_that_was_not_there_at_training() -> None:
+    """So what stands for it is trained, and a new item of a new category is placed by what else is known of it."""
+    model = build_model(CATALOGUE, 3, WITH_COLUMNS, 1)
+    stranger = CATALOGUE.frame[2:3].with_columns(item=pl.lit(99), category=pl.lit("submarine"))
+    new = model.new_items(read_features(stranger, model.item_tower.reading))
+    hidden = model.item(torch.tensor([2]), torch.tensor([[True, True]]))
+    torch.testing.assert_close(new, hidden)
+    hidden.sum().backward()
+    assert model.item_tower.columns is not None
+    by_category = model.item_tower.columns.by_category[0]
+    assert isinstance(by_category, torch.nn.Embedding)
+    assert by_category.weight.grad is not None
+    assert by_category.weight.grad.coalesce().indices().tolist() == [[0]]
+
+
+def test_what_a_step_leaves_out_is_drawn_as_often_as_the_settings_say() -> None:
+    """Own vectors and categories independently, the same for one step, others for another."""
+    item = WITH_COLUMNS.item.model_copy(update={"id_dropout": 0.5, "value_dropout": 0.1})
+    tower = build_model(CATALOGUE, 3, WITH_COLUMNS.model_copy(update={"item": item}), 1).item_tower
+    drawn, again, other = (tower.draw_hidden(20_000, 1, step) for step in (7, 7, 8))
+    assert drawn is not None
+    assert again is not None
+    assert other is not None
+    assert torch.equal(drawn, again)
+    assert not torch.equal(drawn, other)
+    shares = drawn.float().mean(0).tolist()
+    assert shares == pytest.approx([0.5, 0.1], abs=0.015)  # four standard deviations
+    assert (drawn[:, 0] & drawn[:, 1]).float().mean().item() == pytest.approx(0.05, abs=0.007)
+    none = item.model_copy(update={"id_dropout": 0.0, "value_dropout": 0.0})
+    assert (
+        build_model(CATALOGUE, 3, WITH_COLUMNS.model_copy(update={"item": none}), 1).item_tower.draw_hidden(5, 1, 7)
+        is None
+    )
+    assert build_model(CATALOGUE, 3, HISTORY, 1).item_tower.draw_hidden(5, 1, 7) is None
 
 
 def test_ids_alone_cannot_place_a_new_item() -> None:
@@ -182,7 +231,7 @@ def test_items_that_training_never_reached_are_placed_by_their_columns() -> None
     living = np.array([True, True, False, True, True, True])
     model = build_model(CATALOGUE, 3, WITH_COLUMNS, 1, living=living)
     plain = build_model(CATALOGUE, 3, WITH_COLUMNS, 1)
-    hidden = plain.item(torch.arange(6), torch.tensor([False, False, True, False, False, False]))
+    hidden = plain.item(torch.arange(6), torch.tensor([[n == 2, False] for n in range(6)]))
     torch.testing.assert_close(model.item(torch.arange(6)), hidden)
     plain.load_state_dict(model.state_dict())
     torch.testing.assert_close(plain.item(torch.arange(6)), hidden)
