@@ -10,6 +10,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from hatchway.compiled import Compiled, available, suits
+
+Float64 = npt.NDArray[np.float64]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
 _ONE = 2**31
 """A threshold of 1; the largest that fits is one less."""
 
@@ -28,16 +34,24 @@ def build_alias(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         [N, 2] int32: threshold and other item of every bin. An item of weight 0 has threshold 0, and nobody's other
         item is of weight 0, so that it is never drawn.
     """
-    number = len(weights)
-    scaled = weights * (number / weights.sum())
-    table = np.empty((number, 2), np.int32)
+    scaled = weights * (len(weights) / weights.sum())
+    table = np.empty((len(weights), 2), np.int32)
     table[:, 0] = _ONE - 1
-    table[:, 1] = np.arange(number, dtype=np.int32)
+    table[:, 1] = np.arange(len(weights), dtype=np.int32)
+    if available():
+        _sweep(scaled, table)
+    else:
+        _search(scaled, table)
+    return table
+
+
+def _search(scaled: Float64, table: Int32) -> None:
+    """Fill a table whose bins are all their own; ``scaled`` has mean 1."""
     above = scaled > 1.0
     givers = np.flatnonzero(above).astype(np.int32)
     takers = np.flatnonzero(~above).astype(np.int32)
     if not len(givers):  # all alike
-        return table
+        return
     wanting = np.cumsum(1.0 - scaled[takers])
     spare = np.cumsum(scaled[givers] - 1.0)
     before = np.concatenate([[0.0], wanting[:-1]])[: len(takers)]
@@ -51,7 +65,34 @@ def build_alias(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
     left = 1.0 + spare[used] - wanting[last[used]]
     table[givers[used], 0] = np.clip(np.rint(left * _ONE), 0, _ONE - 1)
     table[givers[used], 1] = givers[used + 1]
-    return table
+
+
+@Compiled
+def _sweep(scaled: Float64, table: Int32) -> None:
+    """Fill the table as :func:`_search` does, with the two running sums kept on the way; the same to the last bit."""
+    number, giver = len(scaled), 0
+    while giver < number and scaled[giver] <= 1.0:
+        giver += 1
+    if giver == number:
+        return
+    wanting, spare = 0.0, scaled[giver] - 1.0
+    for taker in range(number):
+        if scaled[taker] > 1.0:
+            continue
+        table[taker, 0] = min(np.rint(scaled[taker] * _ONE), _ONE - 1.0)
+        table[taker, 1] = giver
+        wanting += 1.0 - scaled[taker]
+        while spare <= wanting:
+            following = giver + 1
+            while following < number and scaled[following] <= 1.0:
+                following += 1
+            if following == number:
+                spare = np.inf  # the last giver
+            else:
+                table[giver, 0] = min(max(np.rint((1.0 + spare - wanting) * _ONE), 0.0), _ONE - 1.0)
+                table[giver, 1] = following
+                giver = following
+                spare += scaled[giver] - 1.0
 
 
 def draw_alias(table: Tensor, places: Tensor) -> Tensor:
@@ -64,10 +105,24 @@ def draw_alias(table: Tensor, places: Tensor) -> Tensor:
     Returns:
         [M] int64 item rows.
     """
+    if suits(table, places):
+        return torch.from_numpy(_look_up(table.numpy(), places.contiguous().numpy()))
     scaled = places * len(table)
     bins = scaled.long()
     chosen = table[bins]
     return torch.where((scaled - bins) * _ONE < chosen[:, 0], bins, chosen[:, 1].long())
+
+
+@Compiled
+def _look_up(table: Int32, places: Float64) -> Int64:
+    """Draw in one pass, so that many bins are on their way from memory at once."""
+    out = np.empty(len(places), np.int64)
+    for k in range(len(places)):
+        scaled = places[k] * len(table)
+        own = np.int64(scaled)
+        threshold, other = table[own, 0], table[own, 1]
+        out[k] = own if (scaled - own) * _ONE < threshold else other
+    return out
 
 
 def chances_of(table: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
