@@ -14,6 +14,9 @@ from hatchway.settings import Settings
 from hatchway.towers.settings import ItemSettings
 from hatchway.towers.text import hashed_grams
 
+UNKNOWN = 0
+"""What a category is read as that the training catalogue does not have, or that is missing."""
+
 
 class NumberScale(Settings):
     """How a column of numbers is brought to mean 0 and standard deviation 1."""
@@ -101,7 +104,7 @@ def read_features(frame: pl.DataFrame, reading: FeatureReading) -> ItemFeatures:
     size = len(frame)
     categories = [
         _names(_column(frame, name, pl.String))
-        .replace_strict(list(values), list(range(1, len(values) + 1)), default=0, return_dtype=pl.Int64)
+        .replace_strict(list(values), list(range(1, len(values) + 1)), default=UNKNOWN, return_dtype=pl.Int64)
         .to_numpy()
         for name, values in reading.categories.items()
     ]

@@ -1,10 +1,13 @@
 """The item tower: a vector of the item's own, what its columns say, or both."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
 from hatchway.errors import DataError
-from hatchway.towers.features import FeatureReading, ItemFeatures
+from hatchway.randomness import torch_stream
+from hatchway.towers.features import UNKNOWN, FeatureReading, ItemFeatures
 from hatchway.towers.settings import ModelSettings
 from hatchway.towers.tables import bag, scale_rows, table
 
@@ -43,17 +46,48 @@ class ItemTower(nn.Module):
 
         Args:
             rows: [M] int64 item rows.
-            hidden: [M] bool, items whose own vector is left out (id dropout); None leaves out none.
+            hidden: [M, 1 + K] bool, from :meth:`draw_hidden`: whether the item's own vector, and its value in each of
+                the K columns of categories, is left out; None leaves out none.
         """
         parts: list[Tensor] = []
         if self.own is not None:
             vectors = self.own(rows)
-            out = self.unreached[rows] if hidden is None else self.unreached[rows] | hidden
+            out = self.unreached[rows] if hidden is None else self.unreached[rows] | hidden[:, 0]
             parts.append(vectors.masked_fill(out[:, None], 0.0))
         if self.columns is not None:
-            parts.append(self.columns(self._features_of(rows)))
+            features = self._features_of(rows)
+            if hidden is not None:
+                features = replace(features, categories=features.categories.masked_fill(hidden[:, 1:], UNKNOWN))
+            parts.append(self.columns(features))
         vectors = parts[0] if len(parts) == 1 else parts[0] + parts[1]
         return scale_rows(vectors) if self.settings.normalise else vectors
+
+    def draw_hidden(self, places: int, seed: int, step: int) -> Tensor | None:
+        """Draw what one step of training leaves out, so that the model learns to do without.
+
+        Where own vectors are left out the columns alone learn to place an item; where a category is, what stands for an
+        unknown one learns to say as much as is known then.
+
+        Args:
+            places: M, how many items the step looks up.
+            seed: the run's seed.
+            step: steps done before this one.
+
+        Returns:
+            [M, 1 + K] bool, or None where nothing is ever left out: the tower reads ids alone, or both shares are 0.
+        """
+        item, kinds = self.settings.item, len(self.reading.categories)
+        own = item.id_dropout if self.own is not None and self.columns is not None else 0.0
+        values = item.value_dropout if kinds else 0.0
+        if not own and not values:
+            return None
+        return torch.cat(
+            [
+                torch.rand(places, 1, generator=torch_stream(seed, "id dropout", step)) < own,
+                torch.rand(places, kinds, generator=torch_stream(seed, "value dropout", step)) < values,
+            ],
+            1,
+        )
 
     def new(self, features: ItemFeatures) -> Tensor:
         """Return the [M, d] vectors of items that the model has never seen, from their columns alone.

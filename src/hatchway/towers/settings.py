@@ -19,8 +19,8 @@ class ItemSettings(Settings):
         vectors: catalogue columns that hold ready-made vectors, all of one length.
         id_dropout: the share of items in a training batch whose own vector is hidden, so that the columns alone learn
             to place an item; only where there are columns.
-        value_dropout: the share of the categories in a training batch that are read as unknown, so that a later item of a
-            category that was not there at training is placed by what else is known of it.
+        value_dropout: the share of the categories in a training batch that are read as unknown, so that a later item of
+            a category that was not there at training is placed by what else is known of it.
         hidden: width of the hidden layer over the columns.
     """
 

@@ -80,7 +80,7 @@ class TwoTower(nn.Module):
 
         Args:
             rows: [M] int64 item rows.
-            hidden: [M] bool, items whose own vector is left out, for training with id dropout.
+            hidden: [M, 1 + K] bool, what training leaves out; see :meth:`hatchway.towers.item.ItemTower.draw_hidden`.
         """
         vectors: Tensor = self.item_tower(rows, hidden)
         return vectors

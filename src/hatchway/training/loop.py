@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 
 from hatchway.artefacts.alone import alone_in
@@ -21,7 +21,6 @@ from hatchway.errors import ArtefactError, DataError, DivergedError
 from hatchway.losses.sampled_softmax import SampledSoftmax
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.progress import Progress, note
-from hatchway.randomness import torch_stream
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.aucs import AucMeter, auc_meter
 from hatchway.training.batches import Batch, epoch_batches, steps_an_epoch
@@ -116,10 +115,6 @@ def train(
             at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers, carried)
             note(f"resumed after step {at.step:,} of {total:,}")
         curves = Curves(folder, after=at.step, bounds_information=source.bounds_information)
-        dropout = (
-            model.item_tower.settings.item.id_dropout if model.item_tower.columns and model.item_tower.own else 0.0
-        )
-
         meter = None if validation is None else _meter(model, log, source, settings, at, curves)
         rates: dict[str, float] = {}
         model.train()
@@ -140,7 +135,7 @@ def train(
                     rates = set_rates(optimisers, settings, at.step / total)
                     ledger = source.ledger(batch, epoch, at.step)
                     places = len(batch.positives) + len(ledger.items) + ledger.own_items.numel()
-                    hidden = _hidden(dropout, places, seed, at.step)
+                    hidden = model.item_tower.draw_hidden(places, seed, at.step)
                     loss = batch_loss(model, loss_of, batch, ledger, hidden, source.queue)
                     value = float(loss.detach())
                     at = _counted(at, value)
@@ -190,12 +185,6 @@ def set_rates(optimisers: Mapping[str, Optimizer], settings: TrainingSettings, d
         for group in optimiser.param_groups:
             group["lr"] = full[name] * factor
     return {name: full[name] * factor for name in optimisers}
-
-
-def _hidden(dropout: float, rows: int, seed: int, step: int) -> Tensor | None:
-    if not dropout:
-        return None
-    return torch.rand(rows, generator=torch_stream(seed, "id dropout", step)) < dropout
 
 
 def _counted(at: Progressed, value: float) -> Progressed:

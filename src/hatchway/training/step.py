@@ -102,7 +102,7 @@ def batch_loss(
         loss: the loss with its temperature and alpha.
         batch: the positives.
         ledger: their columns.
-        hidden: [B + C + B·H] bool for id dropout, or None.
+        hidden: [B + C + B·H, 1 + K] bool, what the item tower leaves out, or None.
         queue: whose vectors the ledger's queue columns have.
     """
     positive, columns, own = _vectors(model, ledger, hidden, queue)

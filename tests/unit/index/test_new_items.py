@@ -103,7 +103,7 @@ def test_new_vectors_are_of_the_columns(monkeypatch: pytest.MonkeyPatch) -> None
     built = model()
     alike = pl.DataFrame({"item": [7, 8, 9], "kind": ["metal", "wood", "wood"], "price": [7.0, 5.0, None]})
     with torch.inference_mode():
-        wanted = built.item(torch.tensor([1, 0, 2]), torch.ones(3, dtype=torch.bool)).numpy()
+        wanted = built.item(torch.tensor([1, 0, 2]), torch.tensor([[True, False]] * 3)).numpy()
     checked = checked_new_items(alike, CATALOGUE, built.item_tower.reading)
     np.testing.assert_allclose(new_item_vectors(built, checked), wanted, atol=1e-6)
     monkeypatch.setattr("hatchway.index.new_items._ITEMS_AT_ONCE", 2)
