@@ -24,7 +24,7 @@ import polars as pl
 import pydantic
 
 from hatchway.artefacts.atomic import replacing_folder, settle
-from hatchway.artefacts.manifest import is_not, what_lies_at
+from hatchway.artefacts.manifest import is_not, sha256_of, what_lies_at
 from hatchway.data.catalogue import Catalogue
 from hatchway.data.days import day_name, spans_of_days
 from hatchway.data.manifest import MANIFEST, IdType, StoreManifest, StorePart
@@ -101,7 +101,7 @@ class Store:
         for part in self.manifest.parts:
             path = self.path / part.path
             try:
-                found = _sha256(path)
+                found = sha256_of(path)
             except OSError as error:
                 raise ArtefactError(f"{path} cannot be read ({error.strerror}); import again") from None
             if found != part.sha256:
@@ -285,9 +285,4 @@ def _write(folder: Path, name: str, frame: pl.DataFrame) -> StorePart:
     frame.rechunk().write_parquet(
         path, compression="zstd", compression_level=3, statistics=True, row_group_size=262_144
     )
-    return StorePart(path=name, rows=len(frame), sha256=_sha256(path))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return StorePart(path=name, rows=len(frame), sha256=sha256_of(path))
