@@ -8,7 +8,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from hatchway.errors import DataError, SettingsError
+from hatchway.errors import ArtefactError, DataError, SettingsError
 from hatchway.frequency.count_min import CountMin, CountMinSettings
 from hatchway.frequency.living import LivingOnly
 from hatchway.frequency.protocol import LearnedFrequency
@@ -119,10 +119,10 @@ def test_a_state_of_something_else_is_refused(name: str) -> None:
     frequency = learned(name)
     state = dict(frequency.state())
     key = next(iter(state))
-    with pytest.raises(DataError, match=key):
+    with pytest.raises(ArtefactError, match=key):
         frequency.load_state({**state, key: torch.zeros(3)})
     del state[key]
-    with pytest.raises(DataError, match="needs"):
+    with pytest.raises(ArtefactError, match="needs"):
         frequency.load_state(state)
 
 

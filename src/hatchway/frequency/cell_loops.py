@@ -23,7 +23,7 @@ _FIRST, _SECOND = np.uint64(FIRST_FACTOR), np.uint64(SECOND_FACTOR)
 _1, _2, _27, _30, _31, _32 = (np.uint64(number) for number in (1, 2, 27, 30, 31, 32))
 
 
-def _record(  # noqa: C901  a compiled function calls no other
+def _record(  # noqa: C901, PLR0912  a compiled function calls no other
     stamps: Array, sums: Array, items: Array, salts: Array, clock: int, most: int, once: bool, out: Array
 ) -> bool:
     """Let a batch in; ``once`` gives a cell one vote a batch.
@@ -66,7 +66,7 @@ def _record(  # noqa: C901  a compiled function calls no other
             chance = (stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1]
             if h == 0 or chance < out[i]:
                 out[i] = chance
-    return looked_at >= 0  # always; or the compiler would leave that loop out
+    return bool(looked_at >= 0)  # always; or the compiler would leave that loop out
 
 
 def _read(stamps: Array, sums: Array, items: Array, salts: Array, clock: int, open_gaps: bool, out: Array) -> bool:

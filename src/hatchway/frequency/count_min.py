@@ -146,7 +146,7 @@ class CountMin(IndependentRows):
         """Put back what :meth:`state` returned; see :class:`~hatchway.frequency.protocol.LearnedFrequency`.
 
         Raises:
-            DataError: the state is of other settings.
+            ArtefactError: the state is of other settings.
         """
         found = restored(state, self.state())
         self._counts.copy_(found["counts"])

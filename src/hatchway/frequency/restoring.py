@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from hatchway.errors import DataError
+from hatchway.errors import ArtefactError
 
 
 def restored(state: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -15,14 +15,14 @@ def restored(state: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> dict[st
         like: by name, tensors of the shape and dtype that are needed.
 
     Raises:
-        DataError: a name is missing or too much, or a tensor has another shape or dtype.
+        ArtefactError: a name is missing or too much, or a tensor has another shape or dtype.
     """
     if state.keys() != like.keys():
-        raise DataError(f"the saved frequency holds {sorted(state)}; this one needs {sorted(like)}")
+        raise ArtefactError(f"the saved frequency holds {sorted(state)}; this one needs {sorted(like)}")
     for name, tensor in like.items():
         saved = state[name]
         if saved.shape != tensor.shape or saved.dtype != tensor.dtype:
-            raise DataError(
+            raise ArtefactError(
                 f"the saved frequency's {name!r} is {tuple(saved.shape)} {saved.dtype}; these settings need "
                 f"{tuple(tensor.shape)} {tensor.dtype}. Were the settings changed, or the catalogue?"
             )

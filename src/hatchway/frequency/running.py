@@ -69,6 +69,6 @@ class RunningCounts(IndependentRows):
         """Put back what :meth:`state` returned.
 
         Raises:
-            DataError: the state is of another catalogue.
+            ArtefactError: the state is of another catalogue.
         """
         self._counts.copy_(restored(state, self.state())["counts"])

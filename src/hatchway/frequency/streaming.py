@@ -222,7 +222,7 @@ class StreamingFrequency(IndependentRows):
         """Put back what :meth:`state` returned; see :class:`~hatchway.frequency.protocol.LearnedFrequency`.
 
         Raises:
-            DataError: the state is of other settings.
+            ArtefactError: the state is of other settings.
         """
         found = restored(
             state, {"cells": self._cells, "salts": self._salts, "clocks": torch.zeros(3, dtype=torch.int64)}

@@ -4,6 +4,8 @@ from typing import Literal, Self
 
 import pydantic
 
+from hatchway.frequency.count_min import CountMinSettings
+from hatchway.frequency.streaming import StreamingSettings
 from hatchway.how_many.schedule import ScheduleSettings
 from hatchway.negatives.counting import PositiveCorrection
 from hatchway.settings import Settings
@@ -27,6 +29,10 @@ class NegativesSettings(Settings):
         mined_weight: down-weight of a mined item, above 0 to 1.
         schedule: how many of the draws above each step makes, from 1/k of them to all; None makes all of them at every
             step. It goes for what is drawn at random (uniform, popularity, per_row) and for impressions.
+        frequency: how often each item is a row's positive: from the counts of the training positives, or learned from
+            the batches as they pass, as it has to be where nobody can count beforehand; docs/frequency.md.
+        streaming: the estimator, with frequency "streaming".
+        count_min: the sketch, with frequency "count-min".
         distinct: de-duplicate the shared columns; they are then corrected by the chance of being in at all.
         alpha: weight of the correction: 0 is none, 1 the full one.
         positive: what happens to the positive; see :data:`~hatchway.negatives.counting.PositiveCorrection`. With
@@ -48,6 +54,9 @@ class NegativesSettings(Settings):
     mined: int = pydantic.Field(default=2, ge=0)
     mined_weight: float = pydantic.Field(default=1.0, gt=0, le=1)
     schedule: ScheduleSettings | None = None
+    frequency: Literal["exact", "streaming", "count-min"] = "exact"
+    streaming: StreamingSettings = StreamingSettings()
+    count_min: CountMinSettings = CountMinSettings()
     distinct: bool = False
     alpha: float = pydantic.Field(default=1.0, ge=0)
     positive: PositiveCorrection = "uncorrected"
@@ -59,6 +68,21 @@ class NegativesSettings(Settings):
             raise ValueError(
                 "no negatives: in_batch is false and uniform, popularity, per_row and impressions are 0; the model "
                 "would learn nothing (a queue and mined items stand beside other negatives, never alone)"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _counted(self) -> Self:
+        for name, given in (("streaming", self.streaming), ("count-min", self.count_min)):
+            if self.frequency != name and given != type(given)():
+                raise ValueError(
+                    f"negatives.{name.replace('-', '_')} is set and frequency = {self.frequency!r} does not look at "
+                    f"it; set frequency = {name!r}"
+                )
+        if self.frequency == "streaming" and self.streaming.meaning == "unique-per-batch" and not self.distinct:
+            raise ValueError(
+                "streaming.meaning = 'unique-per-batch' is the chance of being in a batch at all, which is right for "
+                "de-duplicated columns alone; set distinct = true, or meaning = 'every-occurrence'"
             )
         return self
 

@@ -107,7 +107,8 @@ def train(
     per_epoch = steps_an_epoch(len(positives), settings.batch)
     total = per_epoch * settings.epochs
     source = negatives_of(negatives, log, seed=seed, dimension=model.dimension, mined=mined, steps=total)
-    carried: dict[str, Carried] = {} if source.queue is None else {"queue": source.queue}
+    carries: dict[str, Carried | None] = {"queue": source.queue, "frequency": source.learned}
+    carried = {name: held for name, held in carries.items() if held is not None}
     saved = folder / "checkpoints"
     with alone_in(folder, "trained"):
         at = Progressed()
@@ -133,6 +134,7 @@ def train(
                     first_step=first,
                 ):
                     rates = set_rates(optimisers, settings, at.step / total)
+                    source.learn(batch)
                     ledger = source.ledger(batch, epoch, at.step)
                     places = len(batch.positives) + len(ledger.items) + ledger.own_items.numel()
                     hidden = model.item_tower.draw_hidden(places, seed, at.step)

@@ -7,8 +7,10 @@ from hatchway.data.living import living_in_training
 from hatchway.data.log import Log
 from hatchway.data.row_table import RowTable
 from hatchway.errors import DataError, SettingsError
+from hatchway.frequency.count_min import CountMin
 from hatchway.frequency.exact import ExactCounts
-from hatchway.frequency.protocol import Frequency
+from hatchway.frequency.protocol import Frequency, LearnedFrequency
+from hatchway.frequency.streaming import StreamingFrequency
 from hatchway.negatives.distribution import Distribution, UniformDistribution
 from hatchway.negatives.impressions import Impressions
 from hatchway.negatives.in_batch import InBatch
@@ -59,7 +61,7 @@ def negatives_of(
         seed: the run's seed.
         dimension: d, the length of the vectors that the queue keeps.
         mined: items mined for each engagement row, if any were.
-        frequency: how often each item is a row's positive; the exact counts where None.
+        frequency: how often each item is a row's positive; None for what the settings say.
         steps: of the whole run, for a schedule.
 
     Raises:
@@ -75,7 +77,8 @@ def negatives_of(
     counts = torch.from_numpy(training_counts(log.engagements, len(log.catalogue)))
     found = living_in_training(log)
     living = None if found is None else torch.from_numpy(found)
-    frequency = ExactCounts(counts) if frequency is None else frequency
+    learned = learned_frequency(settings, len(counts), seed) if frequency is None else None
+    frequency = frequency or learned or ExactCounts(counts)
     uniform: Distribution = UniformDistribution(len(counts), living)
     by_popularity = settings.popularity or (settings.per_row and settings.per_row_from == "popularity")
     popular: Distribution = PopularityDistribution(counts, settings.beta, living) if by_popularity else uniform
@@ -103,4 +106,11 @@ def negatives_of(
     if settings.per_row:
         source = Source.UNIFORM if settings.per_row_from == "uniform" else Source.POPULARITY
         own.append(PerRow(uniform if settings.per_row_from == "uniform" else popular, settings.per_row, source))
-    return Negatives(settings, seed, shared, own, queue, steps=steps)
+    return Negatives(settings, seed, shared, own, queue, steps=steps, learned=learned)
+
+
+def learned_frequency(settings: NegativesSettings, catalogue: int, seed: int) -> LearnedFrequency | None:
+    """Make the frequency that is learned as the batches pass; None where the counts are known."""
+    if settings.frequency == "streaming":
+        return StreamingFrequency(settings.streaming, catalogue, seed)
+    return CountMin(settings.count_min, catalogue, seed) if settings.frequency == "count-min" else None

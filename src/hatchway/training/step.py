@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from hatchway.errors import SettingsError
+from hatchway.frequency.protocol import LearnedFrequency
 from hatchway.how_many.schedule import k_at, share_at
 from hatchway.losses.sampled_softmax import SampledSoftmax
 from hatchway.negatives.ledger import Ledger, draw_ledger, with_masked, with_own_masked
@@ -32,6 +33,7 @@ class Negatives:
         queue: the one among ``shared``, if any.
         rank: which of several processes this is; each draws its own.
         steps: of the whole run; a schedule needs it.
+        learned: the frequency that the sources ask, where it is learned from the batches.
     """
 
     settings: NegativesSettings
@@ -41,6 +43,7 @@ class Negatives:
     queue: Queue | None = None
     rank: int = 0
     steps: int = 0
+    learned: LearnedFrequency | None = None
 
     def __post_init__(self) -> None:
         """Refuse a schedule over a run of no length."""
@@ -56,6 +59,11 @@ class Negatives:
         one_score = not self.settings.alpha or self.settings.positive == "yi"
         random = not any(source.on_purpose for source in self.own) and self.queue is None
         return one_score and random and not self.settings.distinct
+
+    def learn(self, batch: Batch) -> None:
+        """Let the frequency see a batch: once a step, before its ledger is written."""
+        if self.learned is not None:
+            self.learned.update(batch.positives)
 
     def k_at(self, step: int) -> float | None:
         """Return where the schedule stands, None where there is none."""
