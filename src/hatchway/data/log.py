@@ -121,7 +121,9 @@ def _split(rows: EngagedRows, split: SplitSettings, seed: int) -> Parts:
         parts = given(rows.frame["split"])
         if split.validation_fraction:
             generator = stream(seed, "validation")
-            parts = draw_validation(parts, positive, rows.buyers, split.validation_fraction, generator)
+            parts = draw_validation(
+                parts, positive, rows.buyers, split.validation_fraction, generator, last=split.validation_rows == "last"
+            )
         return parts
     return np.zeros(len(rows), np.int8)
 

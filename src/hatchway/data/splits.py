@@ -32,14 +32,17 @@ class SplitSettings(Settings):
             with fewer than three positives only train. ``global-time``: the last days are the test, the days before
             them the validation, for everybody. ``given``: as the log's column ``split`` says. ``none``: all rows train.
             None: ``given`` where the log has a column ``split``, otherwise ``leave-one-out``.
-        validation_fraction: ``given`` only: the share of each buyer's training positives that is moved to validation,
-            at random; at least one of a buyer's stays.
+        validation_fraction: ``given`` only: the share of each buyer's training positives that is moved to validation;
+            at least one of a buyer's stays.
+        validation_rows: which of them are moved: ``random`` ones, or each buyer's ``last``. As the test rows were
+            chosen, or settings are compared by another question than the test asks.
         validation_days: ``global-time`` only: whole days (UTC) of validation, before those of the test; may be 0.
         test_days: ``global-time`` only: whole days (UTC) of test; the last is the day of the last positive.
     """
 
     protocol: SplitProtocol | None = None
     validation_fraction: float = pydantic.Field(default=0.0, ge=0.0, lt=1.0)
+    validation_rows: Literal["random", "last"] = "random"
     validation_days: int = pydantic.Field(default=1, ge=0)
     test_days: int = pydantic.Field(default=1, ge=1)
 
@@ -142,9 +145,15 @@ def given(split: pl.Series) -> Parts:
 
 
 def draw_validation(
-    parts: Parts, positive: Bools, buyers: Int32, fraction: float, generator: np.random.Generator
+    parts: Parts,
+    positive: Bools,
+    buyers: Int32,
+    fraction: float,
+    generator: np.random.Generator,
+    *,
+    last: bool = False,
 ) -> Parts:
-    """Move a random share of every buyer's training positives to validation.
+    """Move a share of every buyer's training positives to validation: random ones, or the last.
 
     A buyer with n training positives gives ``floor(fraction * n + u)`` of them, u uniform in [0, 1), which is
     ``fraction * n`` on average, but at most n - 1.
@@ -155,6 +164,7 @@ def draw_validation(
         buyers: [E] row number of the buyer, ascending.
         fraction: the share, above 0 and below 1.
         generator: the stream to draw from.
+        last: move each buyer's last ones instead of random ones.
 
     Raises:
         DataError: the log has validation rows of its own, or the share comes to no row.
@@ -168,10 +178,13 @@ def draw_validation(
     totals = np.bincount(own, minlength=int(buyers[-1]) + 1)
     quota = np.floor(fraction * totals + generator.random(len(totals)))
     quota = np.minimum(quota, totals - 1)
-    shuffled = rows[np.argsort(own + generator.random(len(rows)), kind="stable")]
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(totals) - totals, totals)
+    if last:
+        chosen = rows[rank >= (totals - quota)[own]]
+    else:
+        chosen = rows[np.argsort(own + generator.random(len(rows)), kind="stable")][rank < quota[own]]
     moved = parts.copy()
-    moved[shuffled[rank < quota[own]]] = Part.VALIDATION
+    moved[chosen] = Part.VALIDATION
     if not (moved == Part.VALIDATION).any():
         raise DataError(f"split.validation_fraction = {fraction} of {len(rows):,} training positives comes to none")
     return moved

@@ -109,6 +109,16 @@ def test_a_share_of_each_buyers_training_positives_moves_to_validation() -> None
     assert (parts[:-4] == TR).all(), "the parts given are left alone"
 
 
+def test_the_last_ones_can_be_moved_instead() -> None:
+    """As many as at random, but each buyer's last training positives; test rows and other engagements stay."""
+    _, buyers, positive = _flat("p" * 40 + "e" * 8, "p", "p" * 12)
+    parts = np.zeros(len(buyers), np.int8)
+    parts[-4:] = TE
+    moved = draw_validation(parts, positive, buyers, 0.25, stream(5, "validation"), last=True)
+    assert np.flatnonzero(moved == VA).tolist() == [*range(30, 40), 55, 56]
+    assert moved[-4:].tolist() == [TE] * 4
+
+
 def test_the_draw_is_the_seeds() -> None:
     """Same stream, same rows; another seed, other rows; every row has its turn."""
     _, buyers, positive = _flat("p" * 10, "p" * 10)
