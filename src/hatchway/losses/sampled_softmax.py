@@ -16,7 +16,7 @@ from torch import Tensor
 
 from hatchway.errors import DataError
 from hatchway.losses.checks import Reduction, check_alpha, check_reduction, check_temperature, check_weight
-from hatchway.losses.row_blocks import Adjustments, row_block_losses
+from hatchway.losses.row_blocks import Adjustments, Products, row_block_losses
 from hatchway.losses.temperature import Tempered
 from hatchway.negatives.ledger import Ledger
 
@@ -32,6 +32,7 @@ def sampled_softmax(
     alpha: float = 1.0,
     weight: Tensor | None = None,
     reduction: Reduction = "mean",
+    products: Products = "float32",
 ) -> Tensor:
     """Cross-entropy of each row's positive against the shared columns and the row's own.
 
@@ -46,6 +47,8 @@ def sampled_softmax(
         alpha: weight of the correction; 0 is none, 1 is the full one.
         weight: [B] weights of the rows, 0 or more; the mean is over the weights. None weighs all alike.
         reduction: ``"mean"``, or ``"none"`` for the rows' own losses (weighted, not averaged).
+        products: ``"bf16"`` rounds the factors of matrix products where the processor multiplies those more quickly
+            (gradients within .6 %); see :data:`~hatchway.losses.row_blocks.Products`.
 
     Returns:
         A scalar, or [B] float32. Computed in float32 whatever the inputs' type. A row whose every candidate is masked
@@ -53,7 +56,7 @@ def sampled_softmax(
 
     Raises:
         DataError: shapes disagree, or the weights do not sum to more than 0.
-        SettingsError: the temperature is not above 0, or alpha is negative or NaN.
+        SettingsError: the temperature is not above 0, alpha is negative or NaN, or ``products`` is none of the two.
     """
     _check(query, positive, columns, ledger, own)
     check_weight(weight, len(query))
@@ -69,8 +72,9 @@ def sampled_softmax(
         rows = torch.ones(len(query), device=query.device) if weight is None else weight.float()
         total = rows.sum()
         per_row = reduction == "none"
+        known = None if per_row else rows / total
         summed, losses = row_block_losses(
-            scaled, columns.float(), extra, bias, adjustments(ledger, alpha), None if per_row else rows / total
+            scaled, columns.float(), extra, bias, adjustments(ledger, alpha), known, products
         )
         return losses * rows if per_row else summed
 
@@ -101,12 +105,21 @@ class SampledSoftmax(Tempered):
         temperature: the fixed or the initial temperature.
         alpha: weight of the correction.
         learn_temperature: make the logarithm of the temperature a parameter.
+        products: how matrix products are made.
     """
 
-    def __init__(self, temperature: float = 0.1, alpha: float = 1.0, *, learn_temperature: bool = False) -> None:
+    def __init__(
+        self,
+        temperature: float = 0.1,
+        alpha: float = 1.0,
+        *,
+        learn_temperature: bool = False,
+        products: Products = "float32",
+    ) -> None:
         super().__init__(temperature, learn_temperature=learn_temperature)
         check_alpha(alpha)
         self.alpha = alpha
+        self.products: Products = products
 
     def forward(
         self,
@@ -127,6 +140,7 @@ class SampledSoftmax(Tempered):
             temperature=self.temperature,
             alpha=self.alpha,
             weight=weight,
+            products=self.products,
         )
 
 
