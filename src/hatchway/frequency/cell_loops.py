@@ -24,11 +24,11 @@ _1, _2, _27, _30, _31, _32 = (np.uint64(number) for number in (1, 2, 27, 30, 31,
 
 
 def _record(  # noqa: C901, PLR0912  a compiled function calls no other
-    stamps: Array, sums: Array, items: Array, salts: Array, clock: int, most: int, once: bool, out: Array
+    stamps: Array, sums: Array, salts: Array, items: Array, clock: int, most: int, once: bool, floor: float, out: Array
 ) -> bool:
     """Let a batch in; ``once`` gives a cell one vote a batch.
 
-    Where ``out`` is as long as ``items``, it is filled with their chances after the update.
+    Where ``out`` is as long as ``items``, it is filled with their chances after the update, from ``floor`` to 1.
     """
     hashes = np.uint64(max(len(salts), 1))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
@@ -63,14 +63,16 @@ def _record(  # noqa: C901, PLR0912  a compiled function calls no other
             sums[place + _1] = known + (clock - (stamp >> VOTES))
             stamps[place] = now + (votes + 1)
         for i in range(len(out)):
-            chance = (stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1]
-            if h == 0 or chance < out[i]:
-                out[i] = chance
+            chance = max((stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1], floor)
+            if chance < out[i] or h == 0:
+                out[i] = min(chance, 1.0)
     return bool(looked_at >= 0)  # always; or the compiler would leave that loop out
 
 
-def _read(stamps: Array, sums: Array, items: Array, salts: Array, clock: int, open_gaps: bool, out: Array) -> bool:
-    """Fill ``out`` with the chances of ``items``."""
+def _read(
+    stamps: Array, sums: Array, salts: Array, items: Array, clock: int, open_gaps: bool, floor: float, out: Array
+) -> bool:
+    """Fill ``out`` with the chances of ``items``, from ``floor`` to 1."""
     hashes = np.uint64(max(len(salts), 1))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
     places = np.empty(len(items), np.uint64)
@@ -91,9 +93,9 @@ def _read(stamps: Array, sums: Array, items: Array, salts: Array, clock: int, op
             stamp, known = stamps[places[i]], sums[places[i] + _1]
             if open_gaps:
                 known += clock - (stamp >> VOTES)
-            chance = (stamp & MOST_VOTES) / known if stamp > MOST_VOTES else 0.0
-            if h == 0 or chance < out[i]:
-                out[i] = chance
+            chance = max((stamp & MOST_VOTES) / known, floor) if stamp > MOST_VOTES else floor
+            if chance < out[i] or h == 0:
+                out[i] = min(chance, 1.0)
     return True
 
 

@@ -1,5 +1,6 @@
 """How often each item is drawn, learned from the stream of positives: Yi et al. 2019, with its two meanings named."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
@@ -86,11 +87,12 @@ class StreamingFrequency(IndependentRows):
         self.catalogue = catalogue
         self._most = settings.window - 1
         self._salts = salts(seed, settings.hashes if settings.buckets else 0).to(device)
-        self._cells = self._untouched(settings.buckets or catalogue).to(device)
         self._batches = 0
         self._positives = 0
         on_cpu = device.type == "cpu"
         self._compiled = on_cpu and available() if use_compiled is None else use_compiled
+        self._views: tuple[Array, Array, Array]
+        self._hold(self._untouched(settings.buckets or catalogue).to(device))
 
     @property
     def positives(self) -> int:
@@ -126,7 +128,7 @@ class StreamingFrequency(IndependentRows):
         """
         out = torch.empty(len(positives), dtype=torch.float64, device=positives.device)
         self._record(positives, out)
-        return self._bounded(out)
+        return out
 
     def chances(self, items: Tensor) -> Tensor:
         """Return the chance that one positive is the item.
@@ -145,7 +147,7 @@ class StreamingFrequency(IndependentRows):
                 "frequency.meaning = 'unique-per-batch' estimates the chance of being in a batch at all, which says "
                 "nothing of the number of copies; set 'every-occurrence', or de-duplicate the columns"
             )
-        return self._bounded(self._read(items))
+        return self._read(items)
 
     def chances_in_batch(self, items: Tensor) -> Tensor:
         """Return the chance that a batch of the size seen so far holds the item at all, [M] float64.
@@ -158,7 +160,7 @@ class StreamingFrequency(IndependentRows):
                 "frequency.meaning = 'every-occurrence' estimates chances per draw; ask log_absent_whole_batch, or set "
                 "'unique-per-batch'"
             )
-        return self._bounded(self._read(items))
+        return self._read(items)
 
     def log_absent_others(self, items: Tensor, batch: int) -> Tensor:
         """``(B - 1) ln(1 - q(j))``; see :class:`~hatchway.frequency.protocol.Frequency`.
@@ -181,7 +183,8 @@ class StreamingFrequency(IndependentRows):
             raise DataError(
                 f"a catalogue of {self.catalogue:,} items cannot shrink to {catalogue:,}; rows never vanish"
             )
-        self._cells = self._cells_for(catalogue)
+        if catalogue != self.catalogue:
+            self._hold(self._cells_for(catalogue))
         self.catalogue = catalogue
 
     def merge(self, others: Sequence[Self]) -> None:
@@ -237,30 +240,41 @@ class StreamingFrequency(IndependentRows):
                 f"positives have shape {tuple(positives.shape)} and dtype {positives.dtype}; allowed: [B] int64 item "
                 f"rows, at most {_MOST_BATCH:,} at a time"
             )
-        clock = 1 + self._batches if self._once else len(positives) + self._positives
+        batches, seen = self._batches + 1, self._positives + len(positives)
+        clock, floor = batches if self._once else seen, self._floor(batches, seen)
         if self._compiled:
-            stamps, sums, salt = self._views()
-            if not record_loop(stamps, sums, positives.numpy(), salt, clock, self._most, self._once, out.numpy()):
+            votes, chances = (clock, self._most, self._once), (floor, out.numpy())
+            if not record_loop(*self._views, positives.numpy(), *votes, *chances):
                 raise self._outside(positives)
         else:
             places = self._places(positives)
             at, copies = places.reshape(-1).unique(return_counts=True)
-            votes = torch.ones_like(copies) if self._once else copies
-            gaps.record(self._cells.view(-1, 2), at, votes, clock, self._most)
+            gaps.record(self._flat, at, torch.ones_like(copies) if self._once else copies, clock, self._most)
             if len(out):
-                out.copy_(gaps.chances(self._cells.view(-1, 2)[places], clock, open_gaps=False))
-        self._batches += 1
-        self._positives += len(positives)
+                out.copy_(gaps.chances(self._flat[places], clock, open_gaps=False).clamp(min=floor, max=1.0))
+        self._batches, self._positives = batches, seen
 
     def _read(self, items: Tensor) -> Tensor:
+        clock, floor = self._batches if self._once else self._positives, self._floor(self._batches, self._positives)
         if not self._compiled:
-            found = self._cells.view(-1, 2)[self._places(items)]
-            return gaps.chances(found, self._clock, open_gaps=self.settings.open_gaps)
+            found = gaps.chances(self._flat[self._places(items)], clock, open_gaps=self.settings.open_gaps)
+            return found.clamp(min=floor, max=1.0)
         out = torch.empty(len(items), dtype=torch.float64)
-        stamps, sums, salt = self._views()
-        if not read_loop(stamps, sums, items.numpy(), salt, self._clock, self.settings.open_gaps, out.numpy()):
+        if not read_loop(*self._views, items.numpy(), clock, self.settings.open_gaps, floor, out.numpy()):
             raise self._outside(items)
         return out
+
+    def _floor(self, batches: int, seen: int) -> float:
+        """Return what an item that was never seen answers."""
+        floor = floor_of(self.catalogue, seen)
+        return -math.expm1(seen / max(batches, 1) * math.log1p(-floor)) if self._once and floor < 1 else floor
+
+    def _hold(self, cells: Tensor) -> None:
+        """Keep the cells, and the views of them that are needed at every step."""
+        self._cells, self._flat = cells, cells.view(-1, 2)
+        if self._compiled:
+            bits = cells.view(-1)
+            self._views = (bits.numpy(), bits.view(torch.float64).numpy(), self._salts.numpy())
 
     def _cells_for(self, catalogue: int) -> Tensor:
         if self.settings.buckets or catalogue == self.catalogue:
@@ -270,10 +284,6 @@ class StreamingFrequency(IndependentRows):
     def _untouched(self, buckets: int) -> Tensor:
         known = (0, 0.0) if self.settings.initial is None else (self._most, self.settings.initial)
         return gaps.untouched(buckets, max(len(self._salts), 1), *known)
-
-    def _views(self) -> tuple[Array, Array, Array]:
-        flat = self._cells.view(-1)
-        return flat.numpy(), flat.view(torch.float64).numpy(), self._salts.numpy()
 
     def _places(self, items: Tensor) -> Tensor:
         """Return the flat numbers of the items' cells, [M, hashes]."""
@@ -291,12 +301,6 @@ class StreamingFrequency(IndependentRows):
             f"item row {int(wrong[0])} is not in the catalogue of {self.catalogue:,} items; "
             "grow() takes a larger catalogue"
         )
-
-    def _bounded(self, chances: Tensor) -> Tensor:
-        floor = floor_of(self.catalogue, self._positives)
-        if self._once:
-            floor = -float(torch.expm1(log_absent_draws(torch.tensor(floor, dtype=torch.float64), self._mean_batch)))
-        return chances.clamp(min=floor, max=1.0)
 
     @property
     def _mean_batch(self) -> float:
