@@ -7,11 +7,17 @@ from typing import Any
 SOURCES = {
     "in_batch": ("in-batch", "the other rows' positives: as often as they are popular"),
     "uniform": ("uniform", "drawn from the items on offer at some time of the training part, each alike"),
+    "popularity": ("popularity", "drawn as often as the items' counts, raised to a power, say"),
+    "queue": ("queue", "positives of past steps, with the vectors that they had then"),
+    "impressions": ("impressions", "of the row's own: shown to the buyer with it and not engaged with"),
+    "mined": ("mined", "of the row's own: what an earlier model placed near its context"),
 }
 REASONS = {
     "positive": "the column is the row's own positive",
     "same_item": "another copy of the row's positive (an accidental hit)",
     "engaged": "the buyer is known to have engaged with it",
+    "own": "the row has the item on purpose already, mined or shown",
+    "repeat": "another column stands for the item already",
 }
 
 
@@ -32,7 +38,7 @@ class NegativesAccount:
     Attributes:
         sources: columns by source.
         masked: for each reason the columns that a row loses to it, and their share.
-        columns: columns that the rows of a batch share.
+        columns: columns that a row is compared with, shared by the batch or its own.
         left: columns that count for a row after masking.
     """
 
