@@ -1,11 +1,13 @@
 """Sources in a training: every one runs, resumes to the bit, and is switched off with a line where there is nothing."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -14,11 +16,14 @@ from hatchway.config import RunSettings, load_recipe, write_recipe
 from hatchway.data.engagements import Part
 from hatchway.data.log import Log
 from hatchway.data.row_table import RowTable
+from hatchway.data.store import write_store
 from hatchway.errors import ArtefactError, DataError, SettingsError
+from hatchway.job import train_run
 from hatchway.negatives.ledger import Ledger
 from hatchway.negatives.queue import Queue
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.negatives.sources import Source
+from hatchway.report.negatives import account_of
 from hatchway.towers.build import build_model
 from hatchway.towers.settings import ModelSettings
 from hatchway.towers.two_tower import TwoTower
@@ -301,3 +306,39 @@ def test_a_queue_needs_no_in_batch_columns(log: Log, tmp_path: Path) -> None:
     assert isinstance(negatives_of(NegativesSettings(queue=3), log, seed=1, dimension=8).queue, Queue)
     assert bool((state["queue.items"] >= 0).all())
     assert bool((state["queue.vectors"].abs().sum(1) > 0).all())
+
+
+def test_a_run_on_a_log_with_impressions(tmp_path: Path) -> None:
+    """From the store's events to the columns of the run's log, and to the words of its report."""
+    rng = np.random.default_rng(2)
+    buyers, sessions, shown = np.repeat(np.arange(30), 40), np.arange(1_200) // 8, np.arange(1_200) % 8 != 7
+    events = pl.DataFrame(
+        {
+            "buyer": buyers,
+            "item": rng.integers(0, 40, 1_200),
+            "event": np.where(shown, "impression", "save"),
+            "session": [f"s{session}" for session in sessions],
+            "time": 1_750_000_000 + np.arange(1_200) * 60,
+        }
+    )
+    store = write_store(tmp_path / "store", events.lazy())
+    settings = RunSettings.parse(
+        {
+            "split": {"protocol": "none"},
+            "model": {"kind": "factorisation", "dimension": 4},
+            "negatives": {"uniform": 8, "impressions": 3, "queue": 16, "queue_warmup": 2},
+            "training": {"epochs": 3, "batch": 16},
+        }
+    )
+    folder = train_run(store, tmp_path / "run", settings)
+    assert any(note.startswith("impressions: 150 of 150 training engagements") for note in folder.record.notes)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    columns = lines[0]["columns"]
+    assert set(columns) == {"in_batch", "uniform", "queue", "impressions"}
+    assert 2.5 < columns["impressions"] <= 3
+    assert columns["uniform"] == 8
+    assert {line["rows_without_negatives"] for line in lines} == {0.0}
+    account = account_of(lines)
+    assert account is not None
+    assert {part.name for part in account.sources} == {"in-batch", "uniform", "queue", "impressions"}
+    assert all(part.meaning for part in (*account.sources, *account.masked))
