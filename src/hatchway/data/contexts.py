@@ -48,17 +48,12 @@ def ragged_ranges(begin: Int64, end: Int64) -> tuple[Int64, Int64]:
     return index, offsets
 
 
-Float64 = npt.NDArray[np.float64]
 HistoryOf = Literal["before", "others"]
 """What stands in the history of a training row: what its buyer did before it, or everything else that its buyer did."""
 
 
 def contexts_of(
-    engagements: Engagements,
-    rows: Int64,
-    history_length: int,
-    history_of: HistoryOf = "before",
-    left_out: Float64 | None = None,
+    engagements: Engagements, rows: Int64, history_length: int, history_of: HistoryOf = "before"
 ) -> Contexts:
     """Return the contexts of the given engagement rows, each with a history of at most ``history_length`` items.
 
@@ -69,12 +64,9 @@ def contexts_of(
         history_of: ``before``: the engagements strictly before the row. ``others``: all training engagements of the
             row's buyer with other items, for logs that say what a buyer engaged with but not when (Koren 2008's
             implicit feedback, the row itself left out). For rows of the training part only.
-        left_out: [B] the share of each row's history that is left out at its recent end, 0 to 1; None leaves out none.
     """
     buyers = engagements.buyers[rows]
     end = engagements.context_end[rows] if history_of == "before" else engagements.training_end[buyers]
-    if left_out is not None:
-        end = end - np.floor((end - engagements.offsets[buyers]) * left_out).astype(np.int64)
     begin = np.maximum(engagements.offsets[buyers], end - history_length)
     index, offsets = ragged_ranges(begin, end)
     if history_of == "others":

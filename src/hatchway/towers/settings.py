@@ -57,8 +57,6 @@ class ContextSettings(Settings):
         history_of: what a training row's history holds. ``before``: what its buyer did before it, weighted by place.
             ``others``: everything else that its buyer did, all alike (SVD++, Koren 2008), for logs that do not say
             when.
-        horizon: how far ahead to look. A training row's history ends up to this share of its length before the row,
-            each share alike, so that the tower learns what comes in the next while and not only what comes next.
         history_vectors: what stands for an item in a history. ``own``: a vector for this purpose. ``item``: the vector
             that the item tower has of the item's id, which halves the numbers to be learned.
         text: use the query text, where the log has one.
@@ -69,7 +67,6 @@ class ContextSettings(Settings):
     query_item: bool = True
     history: int = pydantic.Field(default=20, ge=0)
     history_of: HistoryOf = "before"
-    horizon: float = pydantic.Field(default=0.0, ge=0, lt=1)
     history_vectors: Literal["own", "item"] = "own"
     text: bool = True
     buyer: bool = False
@@ -79,8 +76,6 @@ class ContextSettings(Settings):
     def _something(self) -> Self:
         if not (self.query_item or self.history or self.text or self.buyer):
             raise ValueError("a context tower needs at least one of query_item, history, text, buyer")
-        if self.horizon and self.history_of != "before":
-            raise ValueError(f"horizon = {self.horizon} needs history_of 'before': what is no sequence has no ahead")
         return self
 
 

@@ -59,7 +59,6 @@ class TwoTower(nn.Module):
         anonymous: whether a context without a known buyer can be answered.
         history_length: how many of the last engagements the query tower reads.
         history_of: what stands in the history of a training row.
-        horizon: how far ahead the query tower is trained to look, as a share of the history.
     """
 
     def __init__(self, query_tower: BuyerTower | ContextTower, item_tower: ItemTower) -> None:
@@ -70,7 +69,6 @@ class TwoTower(nn.Module):
         self.anonymous = isinstance(query_tower, ContextTower)
         self.history_length = settings.context.history if self.anonymous else 0
         self.history_of: HistoryOf = settings.context.history_of
-        self.horizon = settings.context.horizon if self.anonymous else 0.0
 
     def query(self, contexts: Contexts) -> Tensor:
         """Return the [B, d] float32 vectors of B contexts."""

@@ -45,7 +45,6 @@ def epoch_batches(
     batch: int,
     history: int,
     history_of: HistoryOf = "before",
-    horizon: float = 0.0,
     mask_days: float,
     seed: int,
     epoch: int,
@@ -62,14 +61,12 @@ def epoch_batches(
         batch: B.
         history: how many engagements a context holds at most.
         history_of: which, see :func:`~hatchway.data.contexts.contexts_of`.
-        horizon: up to which share of its history a row is asked from further back, each share alike.
         mask_days: a buyer's engagements of so many days before the row are known; 0 for none.
         seed: the run's seed.
         epoch: the epoch's number; the shuffle is a function of it and the seed.
         first_step: batches to leave out at the beginning, when a run is resumed within the epoch.
     """
     order = stream(seed, "shuffle", epoch).permutation(positives)
-    left_out = stream(seed, "horizon", epoch).random(len(order)) * horizon if horizon else None
     weighted = bool((engagements.weights[positives] != 1).any())
     for start in range(first_step * batch, len(order), batch):
         rows = order[start : start + batch]
@@ -80,9 +77,7 @@ def epoch_batches(
         index, offsets = ragged_ranges(begin, end)
         yield Batch(
             rows=rows,
-            contexts=contexts_of(
-                engagements, rows, history, history_of, None if left_out is None else left_out[start : start + batch]
-            ),
+            contexts=contexts_of(engagements, rows, history, history_of),
             positives=torch.from_numpy(engagements.items[rows].astype(np.int64)),
             weight=torch.from_numpy(engagements.weights[rows]) if weighted else None,
             known_items=torch.from_numpy(engagements.items[index].astype(np.int64)),

@@ -128,7 +128,6 @@ def train(
                     batch=settings.batch,
                     history=model.history_length,
                     history_of=model.history_of,
-                    horizon=model.horizon,
                     mask_days=negatives.mask_engaged_days,
                     seed=seed,
                     epoch=epoch,

@@ -38,15 +38,6 @@ def test_history_is_the_last_items_strictly_before_the_row(length: int, history:
     assert contexts.history_offsets.tolist() == offsets
 
 
-def test_a_share_of_the_recent_end_can_be_left_out() -> None:
-    """Of row 3's three items a half leaves out one, two thirds leave out two; the length counts from what is left."""
-    log, row = _log(), np.array([3, 3, 3, 0])
-    told = contexts_of(log, row, 10, left_out=np.array([0.5, 0.67, 0.0, 0.9]))
-    assert told.history.tolist() == [10, 11, 10, 10, 11, 12]
-    assert told.history_offsets.tolist() == [0, 2, 3, 6, 6]
-    assert contexts_of(log, row[:1], 1, left_out=np.array([0.5])).history.tolist() == [11]
-
-
 def test_the_other_fields_follow_the_rows_asked_for() -> None:
     """In the order asked, rows may repeat."""
     contexts = contexts_of(_log(texts=True), np.array([5, 1, 1]), 5)

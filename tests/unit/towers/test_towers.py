@@ -235,9 +235,3 @@ def test_items_that_training_never_reached_are_placed_by_their_columns() -> None
     torch.testing.assert_close(model.item(torch.arange(6)), hidden)
     plain.load_state_dict(model.state_dict())
     torch.testing.assert_close(plain.item(torch.arange(6)), hidden)
-
-
-def test_a_set_has_no_ahead() -> None:
-    """A horizon goes with sequences only."""
-    with pytest.raises(SettingsError, match="what is no sequence has no ahead"):
-        ContextSettings.parse({"history_of": "others", "horizon": 0.2})
