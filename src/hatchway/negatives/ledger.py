@@ -28,7 +28,7 @@ from torch import Tensor
 
 from hatchway.errors import DataError, SettingsError
 from hatchway.negatives.counting import Counting, PositiveCorrection
-from hatchway.negatives.matching import matching_columns
+from hatchway.negatives.matching import each_pair_once, matching_columns
 from hatchway.negatives.own_columns import OwnDraw, own_reasons, repeated, side_by_side
 from hatchway.negatives.sources import OwnSource, Reason, SharedSource, Source
 
@@ -273,7 +273,7 @@ def account(
         owners, own_places = torch.nonzero(on_purpose, as_tuple=True)
         own_rows, own_columns = matching_columns(items, laid.items[owners, own_places], owners)
         reason = torch.full_like(own_rows, Reason.OWN, dtype=torch.int8)
-        masked = _joined(masked, Masked(own_rows, own_columns, reason), len(items))
+        masked = _joined(masked, Masked(own_rows, own_columns, reason))
     return Ledger(
         positives=positives,
         items=items,
@@ -311,9 +311,9 @@ def with_masked(ledger: Ledger, masked: Masked) -> Ledger:
 
     A copy of the row's own positive is never masked by this: whether it stays is the correction's to say.
     """
-    spared = ledger.items[masked.columns] == ledger.positives[masked.rows]
-    more = Masked(masked.rows[~spared], masked.columns[~spared], masked.reasons[~spared])
-    return replace(ledger, masked=_joined(ledger.masked, more, len(ledger.items)))
+    others = torch.nonzero(ledger.items[masked.columns] != ledger.positives[masked.rows])[:, 0]
+    more = Masked(masked.rows[others], masked.columns[others], masked.reasons[others])
+    return replace(ledger, masked=_joined(ledger.masked, more))
 
 
 def with_own_masked(ledger: Ledger, where: Tensor, reason: Reason) -> Ledger:
@@ -328,15 +328,12 @@ def with_own_masked(ledger: Ledger, where: Tensor, reason: Reason) -> Ledger:
     return replace(ledger, own_masked=torch.where(fresh, int(reason), ledger.own_masked).to(torch.int8))
 
 
-def _joined(first: Masked, more: Masked, columns: int) -> Masked:
+def _joined(first: Masked, more: Masked) -> Masked:
     """Return both, sorted, each pair once; where both have a pair, the first one's reason stays."""
     rows = torch.cat([first.rows, more.rows])
     places = torch.cat([first.columns, more.columns])
     reasons = torch.cat([first.reasons, more.reasons])
-    key, order = torch.sort(rows * columns + places, stable=True)
-    fresh = torch.ones_like(key, dtype=torch.bool)
-    fresh[1:] = key[1:] != key[:-1]
-    kept = order[fresh]
+    kept = each_pair_once(rows, places)
     return Masked(rows[kept], places[kept], reasons[kept])
 
 

@@ -33,6 +33,30 @@ def matching_columns(items: Tensor, keys: Tensor, key_rows: Tensor | None = None
     return (which if key_rows is None else key_rows[which]), columns
 
 
+def each_pair_once(rows: Tensor, columns: Tensor) -> Tensor:
+    """Return the places of each (row, column) pair's first occurrence, in the order of rows and columns.
+
+    Args:
+        rows: [M] int64, 0 or more.
+        columns: [M] int64, 0 or more.
+
+    Returns:
+        [U] int64.
+    """
+    if suits(rows, columns):
+        return torch.from_numpy(_first_places(rows.contiguous().numpy(), columns.contiguous().numpy()))
+    return sorted_once(rows, columns)
+
+
+def sorted_once(rows: Tensor, columns: Tensor) -> Tensor:
+    """Return what :func:`each_pair_once` does, by sorting all pairs."""
+    width = int(columns.max()) + 1 if len(columns) else 1
+    pairs, order = torch.sort(rows * width + columns, stable=True)
+    fresh = torch.ones_like(pairs, dtype=torch.bool)
+    fresh[1:] = pairs[1:] != pairs[:-1]
+    return order[fresh]
+
+
 def plain_join(items: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     """Join by sorting the columns and searching in them.
 
@@ -124,3 +148,40 @@ def _look_up(items: Int64, head: Int32, other: Int32, same: Int32, copies: Int32
             out += 1
             at = same[at]
     return which, columns
+
+
+@Compiled
+def _first_places(rows: Int64, columns: Int64) -> Int64:  # noqa: C901  a compiled loop calls nothing
+    """Sort by row with one count of the rows, and each row's few columns by insertion, its many by merging."""
+    number = len(rows)
+    most = -1
+    for k in range(number):
+        most = max(most, rows[k])
+    ends = np.zeros(most + 2, np.int64)
+    for k in range(number):
+        ends[rows[k] + 1] += 1
+    for row in range(most + 1):
+        ends[row + 1] += ends[row]
+    order, filled = np.empty(number, np.int64), ends.copy()
+    for k in range(number):
+        order[filled[rows[k]]] = k
+        filled[rows[k]] += 1
+    out = 0
+    for row in range(most + 1):
+        begin, end = ends[row], ends[row + 1]
+        if end - begin > 64:
+            mine = order[begin:end].copy()
+            order[begin:end] = mine[np.argsort(columns[mine], kind="mergesort")]
+        else:
+            for k in range(begin + 1, end):
+                place, at = order[k], k
+                while at > begin and columns[order[at - 1]] > columns[place]:
+                    order[at] = order[at - 1]
+                    at -= 1
+                order[at] = place
+        for k in range(begin, end):
+            # What is kept moves to the front, never past what is still to be read.
+            if k == begin or columns[order[k]] != columns[order[out - 1]]:
+                order[out] = order[k]
+                out += 1
+    return order[:out].copy()

@@ -3,6 +3,7 @@
 import weakref
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -51,9 +52,18 @@ def table(rows: int, width: int, scale: float) -> Table:
     The numbers come from PyTorch's global stream, as those of every layer do; whoever builds a model sets it aside with
     ``torch.random.fork_rng`` and a seed of its own (:func:`hatchway.towers.build.build_model` does).
     """
-    embedding = Table(rows, width, sparse=True, _weight=torch.empty(rows, width))
+    embedding = Table(rows, width, sparse=True, _weight=empty_rows(rows, width))
     nn.init.normal_(embedding.weight, std=scale)
     return embedding
+
+
+def empty_rows(rows: int, width: int) -> Tensor:
+    """Return an uninitialised [rows, width] float32 tensor on the CPU.
+
+    NumPy asks the system for large pages, PyTorch does not; with small ones a look-up in a table of gigabytes waits
+    for the page's address as long as for the row.
+    """
+    return torch.from_numpy(np.empty((rows, width), np.float32))
 
 
 def bag(

@@ -20,6 +20,10 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 
+_AHEAD = 16
+"""Rows that are fetched from memory together."""
+
+
 @dataclass(frozen=True)
 class RowRule:
     """How a row moves; see :class:`hatchway.training.optimiser.RowWiseAdagrad`."""
@@ -144,7 +148,7 @@ def _grouped(rows: Int64) -> tuple[Int64, Int32, Int32]:
 
 
 @CompiledInAnyOrder
-def _move(
+def _move(  # noqa: C901  a compiled loop calls nothing
     table: Float32,
     square: Float32,
     updates: Float32,
@@ -160,18 +164,25 @@ def _move(
     epsilon: np.float32,
     begin: int,
     end: int,
-) -> None:
-    """Move the rows of some groups; the same arithmetic as in the plain path, in its order."""
+) -> np.float32:
+    """Move the rows of some groups with the arithmetic of the plain path; what is returned means nothing."""
     width = table.shape[1]
-    one = np.float32(1.0)
+    one, less = np.float32(1.0), rate * shrink
     gradient = np.empty(width, np.float32)
+    touched = np.float32(0.0)
     for u in range(begin, end):
-        gradient[:] = np.float32(0.0)
+        if (u - begin) % _AHEAD == 0:
+            # A row is seldom in any cache. Asked for together, some rows arrive in little more than the time of one.
+            for coming in range(u, min(u + _AHEAD, end)):
+                touched += square[distinct[coming]]
+                for x in range(0, width, 16):
+                    touched += table[distinct[coming], x]
+        for x in range(width):
+            gradient[x] = np.float32(0.0)
         for at in range(starts[u], starts[u + 1]):
-            k = order[at]
-            source, factor = gradients[places[k]], factors[k]
+            source, factor = places[order[at]], factors[order[at]]
             for x in range(width):
-                gradient[x] += source[x] * factor
+                gradient[x] += gradients[source, x] * factor
         total = np.float32(0.0)
         for x in range(width):
             total += gradient[x] * gradient[x]
@@ -187,7 +198,6 @@ def _move(
             scale = kept
         square[row] = kept
         step = -rate / (np.sqrt(scale) + epsilon)
-        less = rate * shrink
-        vector = table[row]
         for x in range(width):
-            vector[x] += gradient[x] * step - less * vector[x]
+            table[row, x] += gradient[x] * step - less * table[row, x]
+    return touched

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from hatchway import compiled
-from hatchway.negatives.matching import compiled_join, matching_columns, plain_join
+from hatchway.negatives import matching
+from hatchway.negatives.matching import compiled_join, each_pair_once, matching_columns, plain_join
 
 JOINS = [plain_join, compiled_join] if compiled.available() else [plain_join]
 SIZES = [(0, 0), (0, 3), (3, 0), (1, 1), (5, 900), (900, 5), (300, 2000)]
@@ -41,3 +42,20 @@ def test_rows_of_the_keys_are_given_back() -> None:
     items = torch.tensor([[5, 0], [8, 0], [5, 0]])[:, 0]
     rows, found = matching_columns(items, torch.tensor([5, 6, 8]), torch.tensor([4, 4, 6]))
     assert (rows.tolist(), found.tolist()) == ([4, 4, 6], [0, 2, 1])
+
+
+@pytest.mark.parametrize("way", [True, False] if compiled.available() else [False])
+@pytest.mark.parametrize(
+    ("number", "rows", "columns"), [(0, 1, 1), (1, 1, 1), (500, 1, 90), (500, 40, 3), (900, 300, 300)]
+)
+def test_each_pair_is_kept_once_where_it_stood_first(
+    way: bool, number: int, rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a dictionary would: the first place of each pair, sorted by pair; rows with few and with many columns."""
+    monkeypatch.setattr(matching, "suits", lambda *_: way)
+    generator = torch.Generator().manual_seed(number + rows)
+    pairs = [torch.randint(most, (number,), generator=generator) for most in (rows, columns)]
+    first: dict[tuple[int, int], int] = {}
+    for place, pair in enumerate(zip(*(part.tolist() for part in pairs), strict=True)):
+        first.setdefault(pair, place)
+    assert each_pair_once(*pairs).tolist() == [first[pair] for pair in sorted(first)]
