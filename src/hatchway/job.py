@@ -163,7 +163,7 @@ def overfitting(history: Sequence[Mapping[str, float]], metric: str, steps_an_ep
     first, last = (round(judged["step"] / steps_an_epoch) for judged in (best, history[-1]))
     return (
         f"validation was best after epoch {first} of {last} ({metric} {best[metric]:.4f}, at the end "
-        f"{history[-1][metric]:.4f}): what came after fitted the training part alone; fewer training.epochs, lower "
+        f"{history[-1][metric]:.4f}): the later epochs brought nothing there; fewer training.epochs will do, and lower "
         "rates or a smaller model.dimension may do better"
     )
 
