@@ -22,7 +22,7 @@ class ContextTower(nn.Module):
         items: N, the items that can stand in a context.
         buyers: number of known buyers.
         settings: the model's settings.
-        item_vectors: the item tower's table, for ``history_vectors = "item"``; a table like it where None.
+        item_vectors: the item tower's table, for ``vectors = "item"``; tables like it where None.
     """
 
     def __init__(
@@ -31,11 +31,15 @@ class ContextTower(nn.Module):
         super().__init__()
         self.settings, self.items = settings, items
         own, width = settings.context, settings.dimension
-        self.by_query_item = table(items, width, settings.initial_scale) if own.query_item else None
-        shared = item_vectors if own.history_vectors == "item" else None
-        if own.history and shared is None:
-            shared = table(items, width, settings.initial_scale)
-        self.by_history = shared if own.history else None
+        shared = item_vectors if own.vectors == "item" else None
+
+        def of_items(*, read: bool) -> nn.Embedding | None:
+            if not read:
+                return None
+            return table(items, width, settings.initial_scale) if shared is None else shared
+
+        self.by_query_item = of_items(read=own.query_item)
+        self.by_history = of_items(read=bool(own.history))
         by_place = bool(own.history) and own.history_of == "before"
         self.place_weights = nn.Parameter(torch.zeros(max(own.history, 1)), requires_grad=by_place)
         self.by_gram = table(settings.text_buckets, width, settings.initial_scale) if own.text else None

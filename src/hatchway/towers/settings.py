@@ -57,8 +57,8 @@ class ContextSettings(Settings):
         history_of: what a training row's history holds. ``before``: what its buyer did before it, weighted by place.
             ``others``: everything else that its buyer did, all alike (SVD++, Koren 2008), for logs that do not say
             when.
-        history_vectors: what stands for an item in a history. ``own``: a vector for this purpose. ``item``: the vector
-            that the item tower has of the item's id, which halves the numbers to be learned.
+        vectors: what stands for an item that is looked at, or in a history. ``own``: a vector for either purpose.
+            ``item``: the vector that the item tower has of the item's id; a third of the numbers to be learned.
         text: use the query text, where the log has one.
         buyer: give every buyer a vector of its own as well; unknown buyers have none.
         hidden: width of the hidden layer; 0 for none, the query is then the sum of its parts.
@@ -67,7 +67,7 @@ class ContextSettings(Settings):
     query_item: bool = True
     history: int = pydantic.Field(default=20, ge=0)
     history_of: HistoryOf = "before"
-    history_vectors: Literal["own", "item"] = "own"
+    vectors: Literal["own", "item"] = "own"
     text: bool = True
     buyer: bool = False
     hidden: int = pydantic.Field(default=128, ge=0)
@@ -102,6 +102,6 @@ class ModelSettings(Settings):
 
     @pydantic.model_validator(mode="after")
     def _shared(self) -> Self:
-        if self.kind == "context" and self.context.history_vectors == "item" and not self.item.id:
-            raise ValueError("context.history_vectors is 'item', but item.id is false: there are no such vectors")
+        if self.kind == "context" and self.context.vectors == "item" and not self.item.id:
+            raise ValueError("context.vectors is 'item', but item.id is false: there are no such vectors")
         return self

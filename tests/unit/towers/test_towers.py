@@ -116,17 +116,18 @@ def test_a_history_of_others_is_a_set_and_without_layers_the_query_is_the_sum_of
     ]
 
 
-def test_item_and_history_vectors_can_be_one_table() -> None:
-    """What the item tower learns of an id, the history reads; without ids there is nothing to share."""
-    context = ContextSettings(query_item=False, text=False, history=2, history_vectors="item", hidden=0)
+def test_what_stands_in_a_context_can_be_the_item_towers_own_vectors() -> None:
+    """What the item tower learns of an id, the context reads; without ids there is nothing to share."""
+    context = ContextSettings(text=False, history=2, vectors="item", hidden=0)
     model = build_model(CATALOGUE, 3, HISTORY.model_copy(update={"context": context}), 1)
     assert isinstance(model.query_tower, ContextTower)
     assert model.query_tower.by_history is model.item_tower.own
+    assert model.query_tower.by_query_item is model.item_tower.own
     assert len([name for name, _ in model.named_parameters() if name.endswith("weight")]) == 1
     alone = model.query(contexts([-1], [[4]]))
     torch.testing.assert_close(alone, model.item(torch.tensor([4])))
     with pytest.raises(SettingsError, match="there are no such vectors"):
-        ModelSettings.parse({"item": {"id": False, "categories": ["category"]}, "context": {"history_vectors": "item"}})
+        ModelSettings.parse({"item": {"id": False, "categories": ["category"]}, "context": {"vectors": "item"}})
 
 
 def test_query_text_moves_the_query() -> None:

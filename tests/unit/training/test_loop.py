@@ -35,7 +35,7 @@ MODELS = {
     ),
     "factorisation": ModelSettings(kind="factorisation", dimension=8),
     "one table": ModelSettings(
-        dimension=8, context=ContextSettings(text=False, history=4, history_vectors="item", hidden=0)
+        dimension=8, context=ContextSettings(text=False, history=4, vectors="item", hidden=0)
     ),
 }
 SETTINGS = TrainingSettings(epochs=4, batch=32, checkpoint_steps=5, keep_checkpoints=2, table_rate=0.3)
@@ -71,7 +71,8 @@ def test_it_learns_the_two_tastes(log: Log, tmp_path: Path, kind: str) -> None:
     """After training nearly every buyer's best item is of his own half; before, about half are."""
     untrained = build_model(log.catalogue, len(log.buyers), MODELS[kind], seed=3).eval()
     model, trained = run(log, tmp_path, kind, settings=SETTINGS.model_copy(update={"epochs": 12}))
-    assert same_taste(untrained, log) < 0.8
+    if kind != "one table":  # whose query is the looked-at item's own vector from the start
+        assert same_taste(untrained, log) < 0.8
     assert same_taste(model, log) > 0.95
     assert trained.steps == 12 * 12
 
