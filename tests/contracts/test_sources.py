@@ -158,14 +158,14 @@ def test_columns_are_items_of_the_catalogue_and_reproducible(name: str, distinct
 @pytest.mark.parametrize("name", MIXTURES)
 @pytest.mark.parametrize("distinct", [False, True])
 def test_frequencies_match_the_expected_counts(name: str, distinct: bool) -> None:
-    """Over 400 batches the copies of each item, in rows whose positive is another, follow exp(log n): chi-square.
+    """Over 250 batches the copies of each item, in rows whose positive is another, follow exp(log n): chi-square.
 
     De-duplicated columns hold an item at most once, and n is the chance that it is in.
     """
     mixture = MIXTURES[name]()
     seen = torch.zeros(ITEMS, dtype=torch.float64)
     wanted = torch.zeros(ITEMS, dtype=torch.float64)
-    for step, rows in steps(mixture, 400):
+    for step, rows in steps(mixture, 250):
         ledger = drawn(mixture, step, rows, distinct=distinct)
         items, log_count = at_random(ledger, 0)
         copies = torch.bincount(items, minlength=ITEMS).double()
@@ -232,7 +232,7 @@ def test_the_support_is_covered_and_nothing_else_is_drawn(name: str, distinct: b
     """In many batches every item that can be drawn is, rare ones too, and no other."""
     mixture = MIXTURES[name]()
     found: set[int] = set()
-    for step, rows in steps(mixture, 250, every=1):
+    for step, rows in steps(mixture, 200, every=1):
         ledger = drawn(mixture, step, rows, "count", distinct=distinct)
         found |= set(ledger.items.tolist())
         on_purpose = (ledger.own_sources == Source.MINED) | (ledger.own_sources == Source.IMPRESSIONS)
