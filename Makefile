@@ -3,6 +3,7 @@
 # make demo       installs, then runs the whole job on a small marketplace that the package makes itself
 # make test       installs, then lint, types and every test
 # make lint       installs, then lint and types alone
+# make bench      installs, then measures every path against plain PyTorch and NumPy (about ten minutes on an idle machine)
 # make clean      removes the environment and every cache
 #
 # PYTHON=/path/to/python picks the interpreter of the virtual environment; otherwise it is the first of python3,
@@ -22,7 +23,7 @@ export HATCHWAY_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help install demo test lint clean
+.PHONY: help install demo test lint bench clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -58,6 +59,13 @@ lint: install
 # One thread a worker, two workers: quicker on two cores than one worker with two threads.
 test: lint
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile
+
+# One after another, and nothing else beside them. Other libraries: benchmarks/peers/.
+bench: install
+	@for name in masks draws frequency batches loss step; do \
+		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; \
+	done
+	@$(BIN)/python benchmarks/table.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

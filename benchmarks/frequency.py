@@ -5,29 +5,23 @@ Usage: python benchmarks/frequency.py [--rounds 60]
 Every occurrence counts; batches of 4,096 positives from a million items by Zipf's law (0.8); 2^22 buckets a hash, one
 hash and five. All variants keep the same estimator and give the same numbers, which is checked. In a round each variant
 takes in the next batch and reads its 4,096 estimates; rounds of the variants are interleaved. Writes frequency.json
-beside this file, with medians in microseconds and the ratios of medians. ``--one-by-one`` adds NumPy that goes from
+beside this file. ``--one-by-one`` adds NumPy that goes from
 occurrence to occurrence, as the algorithm is printed.
 """
 
 import argparse
-import json
-import os
-import platform
-import statistics
 from collections.abc import Callable, Iterator
 from itertools import cycle
-from pathlib import Path
 
 import numpy as np
 import torch
 from interleaved import interleaved
+from results import Row, ratio, write
 
-from hatchway.artefacts.atomic import write_text
 from hatchway.frequency.hashing import FIRST_FACTOR, SECOND_FACTOR
 from hatchway.frequency.streaming import StreamingFrequency, StreamingSettings
 from hatchway.randomness import stream
 
-HERE = Path(__file__).parent
 ITEMS, BATCH, BUCKETS, WINDOW = 1_000_000, 4_096, 2**22, 100
 REQUIRED = {1: 8.0, 5: 5.0}
 
@@ -129,13 +123,7 @@ def main() -> None:
     parser.add_argument("--one-by-one", action="store_true", help="also measure NumPy from occurrence to occurrence")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    result: dict[str, object] = {"batch": BATCH, "items": ITEMS, "buckets": BUCKETS, "window": WINDOW}
-    result |= {
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "numpy": np.__version__,
-        "rounds": options.rounds,
-    }
+    rows, times = [], {}
     for hashes, required in REQUIRED.items():
         calls = variants(hashes, one_by_one=options.one_by_one)
         for _ in range(5):  # compiles, touches the memory, and shows that all say the same
@@ -143,11 +131,12 @@ def main() -> None:
             for name, answer in answers.items():
                 assert np.allclose(answer, answers["numpy"], rtol=1e-12), name  # noqa: S101
         seconds = interleaved(calls, options.rounds)
-        micro = {name: round(statistics.median(times) * 1e6, 1) for name, times in seconds.items()}
-        ratios = {name: round(micro["numpy"] / value, 2) for name, value in micro.items()}
-        result[f"{hashes} hashes"] = {"median_microseconds": micro, "numpy_divided_by": ratios, "required": required}
-        print(hashes, "hashes:", micro, "ratios to numpy", ratios, f"(required {required})", flush=True)
-    write_text(HERE / "frequency.json", json.dumps(result, indent=1) + "\n")
+        group = f"{hashes} {'hash' if hashes == 1 else 'hashes'}"
+        times[group] = seconds
+        for ours, least in (("compiled, one pass", required), ("compiled", None), ("plain torch", None)):
+            path = f"NumPy, update and read of the estimated frequency, {group}"
+            rows.append(Row(path, f"ours, {ours}", ratio(seconds, "numpy", ours), "at least", least))
+    write("frequency", rows, times)
 
 
 if __name__ == "__main__":
