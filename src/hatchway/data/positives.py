@@ -117,9 +117,10 @@ def choose_events(source: EventSource, settings: PositivesSettings) -> Choice:
         )
     weights = {event: weight for event, weight in weights.items() if event in counts}
     if not weights:
+        likely = sorted(counts, key=lambda event: event in SHOWN_OR_SEEN)  # views only where there is nothing else
         raise DataError(
             f"no event of the log is a positive; it has {_listed(counts)}; name those that count, e.g. "
-            f"positives.events = {{{next(iter(counts), 'save')} = 1.0}}"
+            f"positives.events = {{{next(iter(likely), 'save')} = 1.0}}"
         )
     wanted = settings.engagements if settings.engagements is not None else USUAL_ENGAGEMENTS
     engagements = tuple(event for event in wanted if event in counts and event not in weights)

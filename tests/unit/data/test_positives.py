@@ -98,6 +98,8 @@ def test_without_positives_the_error_lists_the_events_and_the_setting() -> None:
         choose_events(source, PositivesSettings())
     with pytest.raises(DataError, match=r"no event of the log is a positive"):
         choose_events(source, PositivesSettings(events={"booking": 1.0}))
+    with pytest.raises(DataError, match=r"it has view \(2\), save \(1\); .*positives.events = \{save = 1.0\}"):
+        choose_events(_source(["view", "view", "save"]), PositivesSettings(events={"purchase": 1.0}))
 
 
 def test_a_misspelt_event_is_an_error_and_an_absent_one_a_line() -> None:
