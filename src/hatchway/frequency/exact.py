@@ -39,7 +39,21 @@ class ExactCounts:
         return int(self.counts.sum())
 
     def _of(self, items: Tensor) -> Tensor:
-        return self.counts[items].to(torch.float64)
+        return self._counts_of(items).to(torch.float64)
+
+    def _counts_of(self, items: Tensor) -> Tensor:
+        """Look counts up.
+
+        Raises:
+            DataError: an item row has no count.
+        """
+        if items.numel() and not 0 <= int(items.min()) <= int(items.max()) < len(self.counts):
+            strangers = items[(items < 0) | (items >= len(self.counts))]
+            raise DataError(
+                f"item row {int(strangers.flatten()[0])} has no count; there are counts of rows 0 to "
+                f"{len(self.counts) - 1}: give one for every item of the catalogue, and item rows, not external ids"
+            )
+        return self.counts[items]
 
     def others(self, items: Tensor, batch: int) -> Tensor:
         """``(B - 1) c(j) / (T - 1)``; see :class:`~hatchway.frequency.protocol.Frequency`.
@@ -64,9 +78,9 @@ class ExactCounts:
         tensor([0.6667, 1.0000], dtype=torch.float64)
         """
         # An item with all T positives has no row whose positive is another; clamped so that the answer is still -inf.
-        counts = self.counts[items].clamp(max=max(self.total - 1, 0))
+        counts = self._counts_of(items).clamp(max=max(self.total - 1, 0))
         return log_absent(counts, max(self.total - 1, 0), batch - 1)
 
     def log_absent_whole_batch(self, items: Tensor, batch: int) -> Tensor:
         """``ln [C(T - c(j), B) / C(T, B)]``; see :class:`~hatchway.frequency.protocol.Frequency`."""
-        return log_absent(self.counts[items], self.total, batch)
+        return log_absent(self._counts_of(items), self.total, batch)

@@ -10,6 +10,8 @@ import torch
 from hatchway.errors import DataError
 from hatchway.frequency.absence import log_absent
 from hatchway.frequency.exact import ExactCounts
+from hatchway.negatives.in_batch import InBatch
+from hatchway.negatives.ledger import draw_ledger
 
 COUNTS = [3, 1, 2, 0]
 POSITIVES = [0, 0, 0, 1, 2, 2]
@@ -88,3 +90,15 @@ def test_counts_that_are_no_counts_are_refused() -> None:
         ExactCounts(torch.ones(2, 2, dtype=torch.int64))
     with pytest.raises(DataError, match="-3"):
         ExactCounts(torch.tensor([1, -3]))
+
+
+@pytest.mark.parametrize("row", [4, -1])
+def test_an_item_row_without_a_count_is_named(row: int) -> None:
+    """An external id passed for a row, or counts of another catalogue: said with the value and the range."""
+    frequency = ExactCounts(torch.tensor(COUNTS))
+    items = torch.tensor([0, row])
+    for ask in (frequency.others, frequency.others_of_positive, frequency.log_absent_others, frequency.whole_batch):
+        with pytest.raises(DataError, match=f"item row {row} has no count; there are counts of rows 0 to 3"):
+            ask(items, 3)
+    with pytest.raises(DataError, match=f"item row {row} has no count"):
+        draw_ledger(items, [InBatch(frequency)], torch.Generator().manual_seed(1), "uncorrected")
