@@ -34,9 +34,7 @@ MODELS = {
         context=ContextSettings(history=4),
     ),
     "factorisation": ModelSettings(kind="factorisation", dimension=8),
-    "one table": ModelSettings(
-        dimension=8, context=ContextSettings(text=False, history=4, vectors="item", hidden=0)
-    ),
+    "one table": ModelSettings(dimension=8, context=ContextSettings(text=False, history=4, vectors="item", hidden=0)),
 }
 SETTINGS = TrainingSettings(epochs=4, batch=32, checkpoint_steps=5, keep_checkpoints=2, table_rate=0.3)
 NEGATIVES = NegativesSettings(uniform=16)
