@@ -77,7 +77,7 @@ def test_new_items_stand_in_rows_of_their_kind(hatchway: Callable[..., Any], run
         found = hatchway("recommend", out, *asked, "--k", EACH, "--json").json["results"]
         named = {"oak-new", "iron-new"} & {result["item"] for result in found}
         assert named == ({"oak-new"} - set(asked)), asked
-        assert of_wood(found) >= EACH - 1, asked
+        assert of_wood(found) >= 0.8 * EACH, asked  # half of all items are of wood
 
 
 def test_over_http(run: Path, file: Path) -> None:

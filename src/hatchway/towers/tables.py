@@ -58,11 +58,13 @@ def table(rows: int, width: int, scale: float) -> Table:
 
 
 def empty_rows(rows: int, width: int) -> Tensor:
-    """Return an uninitialised [rows, width] float32 tensor on the CPU.
+    """Return an uninitialised [rows, width] float32 tensor on the default device.
 
-    NumPy asks the system for large pages, PyTorch does not; with small ones a look-up in a table of gigabytes waits
-    for the page's address as long as for the row.
+    On the CPU NumPy asks the system for large pages, PyTorch does not; with small ones a look-up in a table of
+    gigabytes waits for the page's address as long as for the row.
     """
+    if torch.get_default_device().type != "cpu":
+        return torch.empty(rows, width)
     return torch.from_numpy(np.empty((rows, width), np.float32))
 
 
