@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -60,14 +60,14 @@ def ratio(seconds: Mapping[str, Sequence[float]], ours: str, other: str) -> floa
 
 
 def write(name: str, rows: Sequence[Row], seconds: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
-    """Write ``name.json`` and print the rows.
+    """Write ``name.json``, rows of earlier runs that were not measured anew among them, and print the new rows.
 
     Args:
         name: the benchmark.
         rows: what it found.
         seconds: the times of each group of interleaved variants.
     """
-    result = {
+    result: dict[str, Any] = {
         "machine": {
             "processor": platform.machine(),
             "cores": os.cpu_count(),
@@ -85,7 +85,13 @@ def write(name: str, rows: Sequence[Row], seconds: Mapping[str, Mapping[str, Seq
             for group, times in seconds.items()
         },
     }
-    write_text(FOLDER / f"{name}.json", json.dumps(result, indent=1) + "\n")
+    file = FOLDER / f"{name}.json"
+    if file.exists():  # a benchmark that is run in parts replaces the part that was run, and leaves the others
+        before = json.loads(file.read_text())
+        measured = {(row.path, row.against) for row in rows}
+        result["rows"] += [row for row in before["rows"] if (row["path"], row["against"]) not in measured]
+        result["milliseconds"] = before["milliseconds"] | result["milliseconds"]
+    write_text(file, json.dumps(result, indent=1) + "\n")
     for row in rows:
         bound = "" if row.required is None else f" ({row.sense} {row.required:g})"
         print(

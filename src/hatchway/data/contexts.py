@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from hatchway import compiled
 from hatchway.data.engagements import Engagements, Int32, Int64
 
 
@@ -48,6 +49,36 @@ def ragged_ranges(begin: Int64, end: Int64) -> tuple[Int64, Int64]:
     return index, offsets
 
 
+def gathered_ranges(values: Int32, begin: Int64, end: Int64) -> tuple[Int32, Int64]:
+    """Return ``values[begin[i]:end[i]]`` one after another, and where each begins.
+
+    Args:
+        values: [E] int32.
+        begin: [R] int64, from 0.
+        end: [R] int64, at most E; a range that ends before it begins is empty.
+
+    Returns:
+        found: [sum of lengths] int32.
+        offsets: [R + 1] int64.
+    """
+    if compiled.available():
+        return _copied(values, begin, end)
+    index, offsets = ragged_ranges(begin, end)
+    return values[index], offsets
+
+
+@compiled.Compiled
+def _copied(values: Int32, begin: Int64, end: Int64) -> tuple[Int32, Int64]:
+    offsets = np.zeros(len(begin) + 1, np.int64)
+    for i in range(len(begin)):
+        offsets[i + 1] = offsets[i] + max(end[i] - begin[i], 0)
+    found = np.empty(offsets[-1], np.int32)
+    for i in range(len(begin)):
+        for k in range(offsets[i + 1] - offsets[i]):
+            found[offsets[i] + k] = values[begin[i] + k]
+    return found, offsets
+
+
 HistoryOf = Literal["before", "others"]
 """What stands in the history of a training row: what its buyer did before it, or everything else that its buyer did."""
 
@@ -68,10 +99,10 @@ def contexts_of(
     buyers = engagements.buyers[rows]
     end = engagements.context_end[rows] if history_of == "before" else engagements.training_end[buyers]
     begin = np.maximum(engagements.offsets[buyers], end - history_length)
-    index, offsets = ragged_ranges(begin, end)
+    history, offsets = gathered_ranges(engagements.items, begin, end)
     if history_of == "others":
-        kept = engagements.items[index] != np.repeat(engagements.items[rows], np.diff(offsets))
+        kept = history != np.repeat(engagements.items[rows], np.diff(offsets))
         offsets = np.concatenate([[0], np.cumsum(kept)])[offsets]
-        index = index[kept]
+        history = history[kept]
     texts = None if engagements.query_texts is None else engagements.query_texts[rows]
-    return Contexts(buyers, engagements.query_items[rows], engagements.items[index], offsets, texts)
+    return Contexts(buyers, engagements.query_items[rows], history, offsets, texts)

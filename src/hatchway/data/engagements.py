@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from hatchway import compiled
 from hatchway.errors import SettingsError
 
 Int32 = npt.NDArray[np.int32]
@@ -115,6 +116,8 @@ def known_ranges(engagements: Engagements, rows: Int64, days: float | None = 30.
 
 def _first_at_or_after(times: Int64, begin: Int64, end: Int64, bounds: npt.NDArray[np.float64]) -> Int64:
     """Bisect every range of ascending times at once: the first row in it not before its bound, or its end."""
+    if compiled.available():
+        return _bisected(times, begin, end, bounds)
     low, high = begin.copy(), end.copy()
     for _ in range(int((high - low).max(initial=0)).bit_length()):
         middle = (low + high) // 2
@@ -122,3 +125,18 @@ def _first_at_or_after(times: Int64, begin: Int64, end: Int64, bounds: npt.NDArr
         low = np.where(earlier, middle + 1, low)
         high = np.where(earlier, high, np.minimum(middle, high))
     return low
+
+
+@compiled.Compiled
+def _bisected(times: Int64, begin: Int64, end: Int64, bounds: npt.NDArray[np.float64]) -> Int64:
+    found = begin.copy()
+    for i in range(len(begin)):
+        low, high = begin[i], end[i]
+        while low < high:
+            middle = (low + high) // 2
+            if times[middle] < bounds[i]:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low
+    return found

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hatchway.data.contexts import Contexts, HistoryOf, contexts_of, ragged_ranges
+from hatchway.data.contexts import Contexts, HistoryOf, contexts_of, gathered_ranges
 from hatchway.data.engagements import Engagements, Int64, known_ranges
 from hatchway.randomness import stream
 
@@ -74,12 +74,12 @@ def epoch_batches(
             begin, end = known_ranges(engagements, rows, mask_days)
         else:
             begin = end = np.zeros(len(rows), np.int64)
-        index, offsets = ragged_ranges(begin, end)
+        known, offsets = gathered_ranges(engagements.items, begin, end)
         yield Batch(
             rows=rows,
             contexts=contexts_of(engagements, rows, history, history_of),
             positives=torch.from_numpy(engagements.items[rows].astype(np.int64)),
             weight=torch.from_numpy(engagements.weights[rows]) if weighted else None,
-            known_items=torch.from_numpy(engagements.items[index].astype(np.int64)),
+            known_items=torch.from_numpy(known.astype(np.int64)),
             known_offsets=torch.from_numpy(offsets),
         )
