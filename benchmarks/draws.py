@@ -2,8 +2,8 @@
 
 Usage: python benchmarks/draws.py [--rounds 60] [--items 20000000]
 
-Ten calls a turn, against numpy.searchsorted in cumulative chances of the same items, and torch.multinomial at its largest number of
-categories, 2^24. Writes draws.json beside this file.
+Ten calls a turn, against numpy.searchsorted in cumulative chances of the same items, and torch.multinomial at its
+largest number of categories, 2^24. Writes draws.json beside this file.
 """
 
 import argparse
