@@ -96,9 +96,7 @@ def contexts_of(
             row's buyer with other items, for logs that say what a buyer engaged with but not when (Koren 2008's
             implicit feedback, the row itself left out). For rows of the training part only.
     """
-    buyers = engagements.buyers[rows]
-    end = engagements.context_end[rows] if history_of == "before" else engagements.training_end[buyers]
-    begin = np.maximum(engagements.offsets[buyers], end - history_length)
+    buyers, begin, end = _context_ranges(engagements, rows, history_length, history_of)
     history, offsets = gathered_ranges(engagements.items, begin, end)
     if history_of == "others":
         kept = history != np.repeat(engagements.items[rows], np.diff(offsets))
@@ -106,3 +104,27 @@ def contexts_of(
         history = history[kept]
     texts = None if engagements.query_texts is None else engagements.query_texts[rows]
     return Contexts(buyers, engagements.query_items[rows], history, offsets, texts)
+
+
+def _context_ranges(
+    engagements: Engagements, rows: Int64, history_length: int, history_of: HistoryOf
+) -> tuple[Int32, Int64, Int64]:
+    """Return the rows' buyers, and where the history of each begins and ends among all engagements."""
+    if history_of == "before" and compiled.available():
+        arrays = engagements.buyers, engagements.offsets, engagements.context_end
+        return _ranges_before(rows, *arrays, history_length)
+    buyers = engagements.buyers[rows]
+    end = engagements.context_end[rows] if history_of == "before" else engagements.training_end[buyers]
+    return buyers, np.maximum(engagements.offsets[buyers], end - history_length), end
+
+
+@compiled.Compiled
+def _ranges_before(
+    rows: Int64, buyers: Int32, offsets: Int64, context_end: Int64, history_length: int
+) -> tuple[Int32, Int64, Int64]:
+    of_rows, begin, end = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        of_rows[i], end[i] = buyers[rows[i]], context_end[rows[i]]
+    for i in range(len(rows)):
+        begin[i] = max(offsets[of_rows[i]], end[i] - history_length)
+    return of_rows, begin, end
