@@ -31,6 +31,20 @@ class Reason(IntEnum):
     """The row has the item on purpose, as a column of its own; it would count twice."""
     REPEAT = 5
     """Another column of the row stands for the item already (de-duplicated columns only)."""
+    SELLER = 6
+    """The seller of the row's positive offers it: a relist, most likely."""
+    PHOTO = 7
+    """Its photo is near-identical to that of the row's positive."""
+    TITLE = 8
+    """Its title says the same as that of the row's positive."""
+    LOOKED_AT = 9
+    """It is the listing whose page the row's buyer was on (mined columns only)."""
+    NOT_ON_OFFER = 10
+    """It was not on offer in the training part, or is not in the log's catalogue (mined columns only)."""
+    SCORE = 11
+    """An earlier model scores it outside the bounds, say too close to the positive (mined columns only)."""
+    JUDGE = 12
+    """A stronger model does not put it below the positive (mined columns only)."""
 
 
 class SharedSource(Protocol):
