@@ -9,6 +9,8 @@
       weights.safetensors        the query side of the model; no tensors where the item vectors are all there is
       settings.json              the model's settings
       index.faiss                the index, with its own map to row numbers
+      item_encoder.safetensors   what places an item by its columns, where the model reads any
+      similar.safetensors        which items are relists or near-duplicates of which, where that was looked for
 
 Nothing in it depends on the clock or on where it lies: the same inputs give the same bytes. Nothing in it is pickled.
 """
@@ -42,12 +44,19 @@ from hatchway.errors import ArtefactError, DataError
 from hatchway.index.approximate import FlatIndex, IvfIndex, load_index
 from hatchway.index.build import IndexFacts, IndexSettings, build_index
 from hatchway.index.protocol import Float32, checked_vectors
+from hatchway.screening.similar import SimilarItems
 
 KEPT_COLUMNS = (
     *("title", "category", "price", "seller", "photo", "listed", "gone"),
     *("engagements", "looked_at", "in_history"),
 )
 """Catalogue columns that a bundle keeps beside ``item``: what a page shows, and where each item stood in training."""
+
+ENCODER = "item_encoder.safetensors"
+"""The part that places an item by its columns; only bundles of models that read columns have it."""
+
+SIMILAR = "similar.safetensors"
+"""The part that says which items are relists or near-duplicates of which; not every bundle has it."""
 
 _REMEDY = "make the bundle again: hatchway index RUN"
 
@@ -86,6 +95,8 @@ class BundleContents:
         settings: the model's settings, as JSON would hold them.
         origin: what the bundle is made from, for the manifest; nothing that depends on the clock or on a place.
         rows: the row numbers to be found by the index; all where None.
+        encoder: the tensors that place an item by its columns, by name; none where the model reads no columns.
+        similar: which items are relists or near-duplicates of which, for a row that shows each thing once.
     """
 
     catalogue: Catalogue
@@ -95,6 +106,8 @@ class BundleContents:
     settings: Mapping[str, Any] = field(default_factory=dict)
     origin: Mapping[str, str | int | bool] = field(default_factory=dict)
     rows: npt.ArrayLike | None = None
+    encoder: Mapping[str, Tensor] = field(default_factory=dict)
+    similar: SimilarItems | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +168,20 @@ class Bundle:
         return safetensors.torch.load_file(self._part("weights.safetensors"))
 
     @cached_property
+    def encoder(self) -> dict[str, Tensor]:
+        """The tensors that place an item by its columns, by name; none where the bundle has none."""
+        return safetensors.torch.load_file(self._part(ENCODER)) if self._has(ENCODER) else {}
+
+    @cached_property
+    def similar(self) -> SimilarItems | None:
+        """Which items are relists or near-duplicates of which; None where the bundle does not say."""
+        if not self._has(SIMILAR):
+            return None
+        similar = SimilarItems.read(self._part(SIMILAR))
+        self._check(SIMILAR, "items", len(similar))
+        return similar
+
+    @cached_property
     def settings(self) -> dict[str, Any]:
         """The model's settings."""
         settings: dict[str, Any] = json.loads(self._part("settings.json").read_bytes())
@@ -166,6 +193,10 @@ class Bundle:
         if said != found:
             raise ArtefactError(f"{self.path}: the manifest says {fact} = {said}, {part} has {found}; {_REMEDY}")
 
+    def _has(self, name: str) -> bool:
+        """Say whether the bundle has a part that not every bundle has."""
+        return any(part.name == name for part in self.manifest.parts)
+
     def _part(self, name: str) -> Path:
         path = self.path / name
         if not path.is_file():
@@ -175,6 +206,11 @@ class Bundle:
 
 def _type_of(catalogue: Catalogue) -> Literal["integer", "string"]:
     return "integer" if catalogue.identifiers.are_integers else "string"
+
+
+def _own(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors that share no memory, as the file format wants them."""
+    return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
 
 
 def is_bundle(path: Path) -> bool:
@@ -200,6 +236,8 @@ def write_bundle(target: Path | str, contents: BundleContents, settings: IndexSe
             f"{target} exists and is no bundle, and is left as it is; name a new folder, or remove it first"
         )
     vectors = checked_vectors(contents.vectors, "item vectors")
+    if contents.similar is not None and len(contents.similar) != len(vectors):
+        raise DataError(f"the similar items are of {len(contents.similar)} items, the bundle has {len(vectors)}")
     if len(vectors) != len(contents.catalogue):
         raise DataError(f"there are {len(vectors)} item vectors for {len(contents.catalogue)} items; each needs one")
     index, facts = build_index(vectors, contents.queries, settings, contents.rows)
@@ -208,8 +246,11 @@ def write_bundle(target: Path | str, contents: BundleContents, settings: IndexSe
     with replacing_folder(target) as folder:
         shown.write_parquet(folder / "catalogue.parquet", compression="zstd", statistics=False)
         safetensors.numpy.save_file({"item_vectors": vectors}, folder / "item_vectors.safetensors")
-        own = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in contents.weights.items()}
-        safetensors.torch.save_file(own, folder / "weights.safetensors")
+        safetensors.torch.save_file(_own(contents.weights), folder / "weights.safetensors")
+        if contents.encoder:
+            safetensors.torch.save_file(_own(contents.encoder), folder / ENCODER)
+        if contents.similar is not None:
+            contents.similar.write(folder / SIMILAR)
         text = json.dumps(contents.settings, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False)
         (folder / "settings.json").write_text(text + "\n", encoding="utf-8")
         index.save(folder / "index.faiss")

@@ -12,13 +12,16 @@ from hatchway.data.engagements import Engagements, Part
 from hatchway.errors import ArtefactError, SettingsError
 from hatchway.index.build import IndexSettings, sample_rows
 from hatchway.index.bundle import Bundle, BundleContents
+from hatchway.index.item_encoder import ItemEncoder, encoder_weights
 from hatchway.index.new_items import checked_new_items, new_item_vectors, with_new_items
 from hatchway.index.protocol import Float32, Int64
 from hatchway.index.queries import Known, Queries
 from hatchway.progress import note
 from hatchway.randomness import stream
+from hatchway.screening.similar import SimilarItems
 from hatchway.settings import Settings
 from hatchway.towers.context import ContextTower
+from hatchway.towers.features import FeatureReading
 from hatchway.towers.settings import ModelSettings
 from hatchway.towers.two_tower import TwoTower
 
@@ -31,10 +34,12 @@ class ServedSettings(Settings):
     Attributes:
         model: the model's settings.
         looked_at_is_engaged: as for :class:`~hatchway.index.queries.Queries`.
+        reading: how the model reads item columns; None where it reads none.
     """
 
     model: ModelSettings
     looked_at_is_engaged: bool
+    reading: FeatureReading | None = None
 
 
 def item_vectors(model: TwoTower, count: int) -> Float32:
@@ -60,6 +65,7 @@ def contents_of(
     settings: IndexSettings,
     origin: Mapping[str, str | int | bool],
     new_items: pl.DataFrame | None = None,
+    similar: SimilarItems | None = None,
 ) -> BundleContents:
     """Embed the catalogue with a model, and gather what a bundle of it is made of.
 
@@ -76,6 +82,7 @@ def contents_of(
         origin: what the model came from, for the manifest.
         new_items: items that were not there at training, as :func:`~hatchway.index.new_items.checked_new_items` takes
             them; they stand after the known ones.
+        similar: which items of the catalogue are relists or near-duplicates of which; new items are like none.
 
     Raises:
         DataError: the new items cannot be used, or the model knows items by their ids only.
@@ -88,7 +95,12 @@ def contents_of(
         catalogue = with_new_items(catalogue, checked)
         origin = {**origin, "new_items": len(checked)}
     tower = model.query_tower if isinstance(model.query_tower, ContextTower) else None
-    served = ServedSettings(model=model.query_tower.settings, looked_at_is_engaged=looked_at_is_engaged(engagements))
+    encoder = encoder_weights(model)
+    served = ServedSettings(
+        model=model.query_tower.settings,
+        looked_at_is_engaged=looked_at_is_engaged(engagements),
+        reading=model.item_tower.reading if encoder else None,
+    )
     known = known_items(engagements, len(catalogue), model.history_length, model.history_of)
     queries = Queries(vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged, known=known)
     sampled = sample_rows(len(catalogue), settings.sampled_queries, stream(settings.seed, "index", "queries"))
@@ -105,7 +117,15 @@ def contents_of(
         settings=served.model_dump(mode="json"),
         origin=origin,
         rows=None if settings.include_gone else living_rows(catalogue),
+        encoder=encoder,
+        similar=None if similar is None else _enlarged(similar, len(catalogue)),
     )
+
+
+def _enlarged(similar: SimilarItems, count: int) -> SimilarItems:
+    """Give lists of similar items places for items that came after, which are like none."""
+    more = np.full(count - len(similar), similar.offsets[-1])
+    return SimilarItems(np.concatenate([similar.offsets, more]), similar.items)
 
 
 def living_rows(catalogue: Catalogue) -> Int64 | None:
@@ -162,10 +182,7 @@ def queries_of(bundle: Bundle) -> Queries:
         ArtefactError: settings and weights do not fit each other, or this version of Hatchway.
     """
     remedy = "make the bundle again: hatchway index RUN"
-    try:
-        served = ServedSettings.parse(bundle.settings)
-    except SettingsError as error:
-        raise ArtefactError(f"{bundle.path}/settings.json is of another version ({error}); {remedy}") from None
+    served = _served(bundle, remedy)
     tower, known = None, None
     if served.model.kind == "context":
         items, buyers = (
@@ -183,6 +200,26 @@ def queries_of(bundle: Bundle) -> Queries:
         if served.model.context.query_item or served.model.context.history:
             known = _known_to(bundle, items, remedy)
     return Queries(bundle.vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged, known=known)
+
+
+def encoder_of(bundle: Bundle) -> ItemEncoder | None:
+    """Put the part of a bundle's model together that places an item by its columns; None where it reads none.
+
+    Raises:
+        ArtefactError: settings and weights do not fit each other, or this version of Hatchway.
+    """
+    served = _served(bundle, "make the bundle again: hatchway index RUN")
+    if served.reading is None or not bundle.encoder:
+        return None
+    return ItemEncoder(bundle.encoder, served.reading, served.model)
+
+
+def _served(bundle: Bundle, remedy: str) -> ServedSettings:
+    """Read the settings of a bundle."""
+    try:
+        return ServedSettings.parse(bundle.settings)
+    except SettingsError as error:
+        raise ArtefactError(f"{bundle.path}/settings.json is of another version ({error}); {remedy}") from None
 
 
 def _known_to(bundle: Bundle, items: int, remedy: str) -> Known:

@@ -61,6 +61,10 @@ class Queries:
         """Whether the model's query side answers, and not item vectors."""
         return self._tower is not None
 
+    def knows(self, rows: Int64) -> Mask:
+        """Say of which items the model's query side can be told at all, [len(rows)] bool."""
+        return (self._looked_at[rows] | self._in_history[rows]) & self.by_model
+
     def similar(self, rows: Int64) -> Float32:
         """Return the [B, d] query vectors of the pages of B items.
 
