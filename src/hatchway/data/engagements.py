@@ -84,6 +84,17 @@ def training_counts(engagements: Engagements, catalogue_size: int) -> Int64:
     return np.bincount(items, minlength=catalogue_size).astype(np.int64)
 
 
+def last_training_day(engagements: Engagements) -> int | None:
+    """Return the day of the last training engagement, in days since 1970 (UTC); None without times or training rows.
+
+    It is how old what was learned from the log is, in days of the data: no clock is asked.
+    """
+    training = engagements.parts == Part.TRAIN
+    if engagements.times is None or not training.any():
+        return None
+    return int(engagements.times[training].max()) // 86_400
+
+
 def known_ranges(engagements: Engagements, rows: Int64, days: float | None = 30.0) -> tuple[Int64, Int64]:
     """Return which training engagements a buyer is known for as of each row's time, for masks.
 

@@ -1,6 +1,7 @@
 """From a trained model to the contents of a bundle, and from a bundle back to a query side that answers."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -8,7 +9,8 @@ import torch
 
 from hatchway.data.catalogue import Catalogue
 from hatchway.data.contexts import HistoryOf
-from hatchway.data.engagements import Engagements, Part
+from hatchway.data.days import day_name
+from hatchway.data.engagements import Engagements, Part, last_training_day
 from hatchway.errors import ArtefactError, SettingsError
 from hatchway.index.build import IndexSettings, sample_rows
 from hatchway.index.bundle import Bundle, BundleContents
@@ -72,7 +74,7 @@ def contents_of(
     Beside the columns that a page shows, the bundle's catalogue has ``engagements``: each item's positives in the
     training part; and ``looked_at`` and ``in_history``, as in :class:`~hatchway.index.queries.Known`. Items whose
     ``gone`` is not null have vectors, but no place in the index. Recall is to be measured on the queries of sampled
-    items' pages.
+    items' pages. Where the log has times, the origin says of which day its last training engagement is (``day``).
 
     Args:
         model: the trained model.
@@ -105,6 +107,9 @@ def contents_of(
     queries = Queries(vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged, known=known)
     sampled = sample_rows(len(catalogue), settings.sampled_queries, stream(settings.seed, "index", "queries"))
     counts = np.bincount(engagements.items[engagements.positives(Part.TRAIN)], minlength=len(catalogue))
+    day = last_training_day(engagements)
+    if day is not None:
+        origin = {**origin, "day": day_name(day)}
     return BundleContents(
         catalogue=Catalogue(
             catalogue.frame.with_columns(
@@ -175,30 +180,53 @@ def looked_at_is_engaged(engagements: Engagements) -> bool:
     return bool((last == engagements.query_items[rows]).mean() > 0.5)
 
 
-def queries_of(bundle: Bundle) -> Queries:
-    """Put the query side of a bundle's model together again.
+class ServedTower(NamedTuple):
+    """The query side of a bundle's model.
+
+    Attributes:
+        settings: what the model is made of.
+        tower: in evaluation mode; None where the item vectors are all there is.
+        known: the items that the tower can be told of; None where it is told of none, or there is no tower.
+    """
+
+    settings: ServedSettings
+    tower: ContextTower | None
+    known: Known | None
+
+
+def tower_of(bundle: Bundle) -> ServedTower:
+    """Put the query tower of a bundle's model together again.
 
     Raises:
         ArtefactError: settings and weights do not fit each other, or this version of Hatchway.
     """
     remedy = "make the bundle again: hatchway index RUN"
     served = _served(bundle, remedy)
-    tower, known = None, None
-    if served.model.kind == "context":
-        items, buyers = (
-            max(len(bundle.weights.get(f"by_{name}.weight", ())) for name in names)
-            for names in (("query_item", "history"), ("buyer",))
-        )
-        with torch.device("meta"):  # no memory, no random numbers: every tensor is replaced
-            tower = ContextTower(items, buyers, served.model)
-        try:
-            tower.load_state_dict(bundle.weights, assign=True)
-        except RuntimeError as error:
-            wrong = str(error).splitlines()[-1].strip()
-            raise ArtefactError(f"the weights of {bundle.path} do not fit its settings ({wrong}); {remedy}") from None
-        tower.eval()
-        if served.model.context.query_item or served.model.context.history:
-            known = _known_to(bundle, items, remedy)
+    if served.model.kind != "context":
+        return ServedTower(served, None, None)
+    items, buyers = (
+        max(len(bundle.weights.get(f"by_{name}.weight", ())) for name in names)
+        for names in (("query_item", "history"), ("buyer",))
+    )
+    with torch.device("meta"):  # no memory, no random numbers: every tensor is replaced
+        tower = ContextTower(items, buyers, served.model)
+    try:
+        tower.load_state_dict(bundle.weights, assign=True)
+    except RuntimeError as error:
+        wrong = str(error).splitlines()[-1].strip()
+        raise ArtefactError(f"the weights of {bundle.path} do not fit its settings ({wrong}); {remedy}") from None
+    tower.eval()
+    told = served.model.context.query_item or served.model.context.history
+    return ServedTower(served, tower, _known_to(bundle, items, remedy) if told else None)
+
+
+def queries_of(bundle: Bundle) -> Queries:
+    """Put the query side of a bundle's model together again.
+
+    Raises:
+        ArtefactError: settings and weights do not fit each other, or this version of Hatchway.
+    """
+    served, tower, known = tower_of(bundle)
     return Queries(bundle.vectors, tower, looked_at_is_engaged=served.looked_at_is_engaged, known=known)
 
 

@@ -76,6 +76,7 @@ def train(
     validation: Validation | None = None,
     resume: bool = False,
     mined: RowTable | None = None,
+    mined_from: int = 0,
 ) -> Trained:
     """Train a model in place.
 
@@ -92,6 +93,7 @@ def train(
         validation: judges the model after epochs; None judges nothing and keeps the last weights.
         resume: continue from the newest checkpoint in ``folder``, if there is one.
         mined: for each engagement row of the log, items mined for it (hard negatives); None for none.
+        mined_from: the step from which they are used: a model that knows little yet learns from easy negatives first.
 
     Raises:
         DataError: there is nothing to train on, or ``mined`` is of another log.
@@ -106,7 +108,9 @@ def train(
     optimisers = make_optimisers(model, loss_of, settings)
     per_epoch = steps_an_epoch(len(positives), settings.batch)
     total = per_epoch * settings.epochs
-    source = negatives_of(negatives, log, seed=seed, dimension=model.dimension, mined=mined, steps=total)
+    source = negatives_of(
+        negatives, log, seed=seed, dimension=model.dimension, mined=mined, mined_from=mined_from, steps=total
+    )
     carries: dict[str, Carried | None] = {"queue": source.queue, "frequency": source.learned}
     carried = {name: held for name, held in carries.items() if held is not None}
     saved = folder / "checkpoints"

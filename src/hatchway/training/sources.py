@@ -49,6 +49,7 @@ def negatives_of(
     seed: int,
     dimension: int,
     mined: RowTable | None = None,
+    mined_from: int = 0,
     frequency: Frequency | None = None,
     steps: int = 0,
 ) -> Negatives:
@@ -61,6 +62,7 @@ def negatives_of(
         seed: the run's seed.
         dimension: d, the length of the vectors that the queue keeps.
         mined: items mined for each engagement row, if any were.
+        mined_from: the step from which they are used.
         frequency: how often each item is a row's positive; None for what the settings say.
         steps: of the whole run, for a schedule.
 
@@ -106,7 +108,7 @@ def negatives_of(
     if settings.per_row:
         source = Source.UNIFORM if settings.per_row_from == "uniform" else Source.POPULARITY
         own.append(PerRow(uniform if settings.per_row_from == "uniform" else popular, settings.per_row, source))
-    return Negatives(settings, seed, shared, own, queue, steps=steps, learned=learned)
+    return Negatives(settings, seed, shared, own, queue, steps=steps, learned=learned, mined_from=mined_from)
 
 
 def learned_frequency(settings: NegativesSettings, catalogue: int, seed: int) -> LearnedFrequency | None:

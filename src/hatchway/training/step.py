@@ -34,6 +34,7 @@ class Negatives:
         rank: which of several processes this is; each draws its own.
         steps: of the whole run; a schedule needs it.
         learned: the frequency that the sources ask, where it is learned from the batches.
+        mined_from: the step from which mined columns are used; the steps before are a warm-up without them.
     """
 
     settings: NegativesSettings
@@ -44,6 +45,7 @@ class Negatives:
     rank: int = 0
     steps: int = 0
     learned: LearnedFrequency | None = None
+    mined_from: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a schedule over a run of no length."""
@@ -72,6 +74,8 @@ class Negatives:
     def ledger(self, batch: Batch, epoch: int, step: int) -> Ledger:
         """Draw and account for the negatives of one step; the draws are a function of (seed, epoch, step, rank)."""
         shared, own = self.shared, self.own
+        if step < self.mined_from:
+            own = [source for source in own if source.source is not Source.MINED]
         if self.settings.schedule is not None:
             share = share_at(self.settings.schedule, step, self.steps)
             shared, own = shared_at_share(shared, share), own_at_share(own, share)
