@@ -30,7 +30,8 @@ def act(world: World, views: Rows, day: int, random: np.random.Generator) -> lis
     liking = taste(world.buyers, world.listings, views.buyer, views.item, day).astype(np.float64)
     saves = random.random(count) < 1 / (1 + np.exp(SAVE_AT - liking))
     writes = random.random(count) < 1 / (1 + np.exp(MESSAGE_AT - liking))
-    buys = writes & (random.random(count) < BUY)
+    # Whoever forgot the listing answers nobody.
+    buys = writes & (random.random(count) < BUY) & ~world.listings.stale[views.item]
     saved = views.time + random.integers(5, 90, size=count)
     written = saved + random.integers(5, 60, size=count)
     bought = written + np.exp(random.normal(np.log(BUY_AFTER), 0.8, count)).astype(np.int64)

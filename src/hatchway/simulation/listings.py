@@ -17,9 +17,14 @@ from hatchway.simulation import vocabulary
 from hatchway.simulation.settings import MarketSettings
 
 Int8 = npt.NDArray[np.int8]
+Int16 = npt.NDArray[np.int16]
 Bools = npt.NDArray[np.bool_]
 DAY = 86_400
 LATENT = 8
+
+STALE_LIFE = 4  # a forgotten listing stays up that many times as long as others
+NICHE_APPEAL = -1.2
+NICHE_LOOK = 2.0  # how far the look of a niche model is from the ordinary, relative to other models
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +33,9 @@ class Models:
 
     Attributes:
         category, style, wood, fabric, size, maker: [M] int8 positions in the lists of :mod:`vocabulary`.
-        latent: [M, 8] float32, the look that no word describes; unit variance in each dimension.
+        name: [M] int16 number of the model's name, below ``vocabulary.NAMES``.
+        detail, other_detail: [M] int8 two different positions in ``vocabulary.DETAILS`` of the kind.
+        latent: [M, 8] float32, the look that no word describes; unit variance in each dimension, four for niche models.
         appeal: [M] float32, what everybody likes or dislikes about the design.
         shape: [M] float32 in [0, 1), the proportions it is drawn with.
     """
@@ -39,6 +46,9 @@ class Models:
     fabric: Int8
     size: Int8
     maker: Int8
+    name: Int16
+    detail: Int8
+    other_detail: Int8
     latent: Float32
     appeal: Float32
     shape: Float32
@@ -62,6 +72,8 @@ class Listings:
         listed: [N] int64 Unix seconds.
         expires: [N] int64 Unix seconds at which it is taken down if it is not sold before.
         stock: [N] int32 pieces at hand; above 1 only at dealers.
+        makers: [N] bool, whether the seller shows the maker's picture and uses the maker's words.
+        stale: [N] bool, whether the seller has forgotten it: it stays up, and nobody who writes gets an answer.
         relists: [N] int32 row of the listing that this one repeats, or -1.
     """
 
@@ -75,6 +87,8 @@ class Listings:
     listed: Int64
     expires: Int64
     stock: Int32
+    makers: Bools
+    stale: Bools
     relists: Int32
 
     def __len__(self) -> int:
@@ -105,6 +119,14 @@ def draw_models(settings: MarketSettings, seed: int) -> Models:
     # Styles have woods of their own: half of the models take one of the three that belong to the style.
     at_home = (3 * style + random.integers(3, size=count)) % len(vocabulary.WOODS)
     wood = np.where(random.random(count) < 0.5, at_home, words(len(vocabulary.WOODS))).astype(np.int8)
+    niche = random.random(count) < settings.niche_share
+    latent = random.standard_normal((count, LATENT), dtype=np.float32)
+    latent[niche] *= np.float32(NICHE_LOOK)
+    appeal = random.standard_normal(count, dtype=np.float32)
+    appeal[niche] += np.float32(NICHE_APPEAL)
+    details = len(vocabulary.DETAILS[0])
+    detail = words(details)
+    further = random.integers(1, details, size=count)
     return Models(
         category=category,
         style=style,
@@ -112,8 +134,11 @@ def draw_models(settings: MarketSettings, seed: int) -> Models:
         fabric=words(len(vocabulary.FABRICS)),
         size=random.choice(3, size=count, p=[0.3, 0.5, 0.2]).astype(np.int8),
         maker=words(len(vocabulary.MAKERS)),
-        latent=random.standard_normal((count, LATENT), dtype=np.float32),
-        appeal=random.standard_normal(count, dtype=np.float32),
+        name=random.integers(vocabulary.NAMES, size=count, dtype=np.int16),
+        detail=detail,
+        other_detail=((detail + further) % details).astype(np.int8),
+        latent=latent,
+        appeal=appeal,
         shape=random.random(count, dtype=np.float32),
     )
 
@@ -148,8 +173,11 @@ def draw_listings(settings: MarketSettings, models: Models, seed: int) -> Listin
     photo_quality = random.normal(0.0, 0.7, objects)
     appeal = models.appeal[model] + photo_quality - 1.2 * deal + np.where(dealer, 0.5, 0.0)
 
+    makers = random.random(dealers + private_sellers) < settings.makers_share
+    stale = (random.random(objects) < settings.stale_share) & ~dealer
+
     # Those there before the first day are of every age, up to the time at which they would be taken down.
-    life = settings.lifetime_days * DAY * random.uniform(0.6, 1.4, objects)
+    life = settings.lifetime_days * DAY * random.uniform(0.6, 1.4, objects) * np.where(stale, STALE_LIFE, 1)
     before = random.random(objects) < settings.initial_share
     age = random.random(objects)
     listed = np.where(before, settings.start - age * life, settings.start + age * (end - settings.start)).astype(
@@ -157,7 +185,7 @@ def draw_listings(settings: MarketSettings, models: Models, seed: int) -> Listin
     )
     expires = listed + life.astype(np.int64)
 
-    again = _relist(settings, listed, random)
+    again = _relist(settings, listed, stale, random)
     origin = np.concatenate([np.full(objects, -1), again.origin])
     take = np.concatenate([np.arange(objects), again.origin])
     expires = np.concatenate([np.where(again.withdrawn < expires, again.withdrawn, expires), again.expires])
@@ -182,6 +210,8 @@ def draw_listings(settings: MarketSettings, models: Models, seed: int) -> Listin
         listed=listed[order],
         expires=expires[order],
         stock=stock[take][order].astype(np.int32),
+        makers=makers[seller][take][order],
+        stale=stale[take][order],
         relists=np.where(origin < 0, -1, place[origin]).astype(np.int32),
     )
 
@@ -196,15 +226,16 @@ class _Relists:
     withdrawn: Int64
 
 
-def _relist(settings: MarketSettings, listed: Int64, random: np.random.Generator) -> _Relists:
+def _relist(settings: MarketSettings, listed: Int64, stale: Bools, random: np.random.Generator) -> _Relists:
     """Choose listings that are relisted two to twenty days after they were listed, as far as that is before the end.
 
-    Seven in ten sellers take the old listing down when they relist; the others leave both up.
+    Seven in ten sellers take the old listing down when they relist; the others leave both up. Nobody relists what they
+    have forgotten.
     """
     count = round(settings.listings * settings.relist_share)
     end = settings.start + settings.days * DAY
     earliest = np.maximum(listed + 2 * DAY, settings.start)
-    possible = np.flatnonzero(earliest < end - DAY // 4)
+    possible = np.flatnonzero((earliest < end - DAY // 4) & ~stale)
     if not len(possible):  # a market of very few listings that began on its one day
         possible = np.arange(len(listed))
         earliest = np.minimum(earliest, end - DAY // 4)

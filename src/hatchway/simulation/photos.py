@@ -1,8 +1,8 @@
 """The photo of every listing, drawn: the model decides what it looks like, the seller's room and camera the rest.
 
-One object is photographed once. A relist shows that photo again, cut, turned and compressed anew; a quarter of the
-sellers do not photograph at all but use the maker's picture of the model, each cut in their own way. So near-identical
-photos exist within and across sellers, as they do on a real market.
+One object is photographed once. A relist shows that photo again, compressed anew and mostly cut and turned as well; a
+quarter of the sellers do not photograph at all but use the maker's picture of the model, each in their own way. So
+near-identical photos exist within and across sellers, as they do on a real market.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,9 @@ from hatchway.simulation.drawing.room import STUDIO, brighten, cast_shadow, deve
 from hatchway.simulation.listings import Listings
 
 WIDTH, HEIGHT = 360, 270
-MAKERS_PICTURE = 0.25  # share of sellers who use it
+NOTHING = 0.01  # share of objects whose photo shows nothing
+ONLY_COMPRESSED, ONLY_CUT = 1 / 3, 1 / 3  # of the photos that are shown again; the others are cut and turned
+CUT = 0.1  # how much of the width and of the height is cut away at most
 _BATCH = 64
 
 
@@ -49,7 +51,9 @@ def photograph(listings: Listings, row: int, seed: int) -> Shot:
         seed: the market's seed.
     """
     seller, thing, number = int(listings.seller[row]), int(listings.thing[row]), int(listings.model[row])
-    makers = bool(stream(seed, "photo", "seller", seller).random() < MAKERS_PICTURE)
+    makers = bool(listings.makers[row])
+    if not makers and stream(seed, "photo", "nothing", thing).random() < NOTHING:
+        return Shot(Image.new("RGB", (WIDTH, HEIGHT), (58, 58, 60)), studio=False)
     camera = stream(seed, "photo", "model", number) if makers else stream(seed, "photo", "object", thing)
     room = STUDIO if makers else draw_room(stream(seed, "photo", "room", seller))
     models = listings.models
@@ -85,14 +89,19 @@ def published(shot: Shot, first: bool, random: np.random.Generator) -> tuple[Ima
 
     Args:
         shot: the photo as taken.
-        first: whether it is shown as it was taken; otherwise it is cut by up to a tenth, turned by up to two degrees
-            and its brightness is changed.
+        first: whether it is shown as it was taken; otherwise it is compressed anew, and two in three times cut by up
+            to a tenth, its brightness changed, and half of those turned by up to two degrees.
         random: the listing's stream.
     """
     if first:
         return shot.image, 86
-    angle = np.deg2rad(random.uniform(-2, 2))
-    left, right, top, bottom = random.uniform(0.025, 0.06, 4)
+    quality, how = int(random.integers(40, 86)), random.random()
+    if how < ONLY_COMPRESSED:
+        return shot.image, quality
+    # What is turned has to be cut on every side, or the corners would show what is beyond the photo.
+    turned = how >= ONLY_COMPRESSED + ONLY_CUT
+    angle = np.deg2rad(random.uniform(-2, 2)) if turned else 0.0
+    left, right, top, bottom = random.uniform(0.025 if turned else 0.0, CUT / 2, 4)
     # One affine map does both: where each pixel of the result lies in the photo.
     across, down = 1 - left - right, 1 - top - bottom
     cos, sin = float(np.cos(angle)), float(np.sin(angle))
@@ -103,7 +112,7 @@ def published(shot: Shot, first: bool, random: np.random.Generator) -> tuple[Ima
     )  # fmt: skip
     cut = shot.image.transform((WIDTH, HEIGHT), Image.Transform.AFFINE, matrix, Image.Resampling.BILINEAR)
     bright = float(random.uniform(0.92, 1.08))
-    return brighten(cut, (bright, bright, bright)), int(random.integers(62, 86))
+    return brighten(cut, (bright, bright, bright)), quality
 
 
 def take_photos(listings: Listings, paths: list[str], folder: Path, seed: int) -> None:

@@ -17,9 +17,16 @@ class MarketSettings(Settings):
     start: int = Field(default=1_772_323_200, ge=0, multiple_of=86_400, description="First second (2026-03-01, UTC).")
 
     initial_share: float = Field(default=0.6, gt=0, le=1, description="Share of listings there before the first day.")
-    relist_share: float = Field(default=0.06, ge=0, le=0.5, description="Share that relist a seller's earlier listing.")
+    relist_share: float = Field(default=0.12, ge=0, le=0.5, description="Share that relist a seller's earlier listing.")
     objects_per_model: float = Field(default=2.5, ge=1, description="Objects of one model, on average, over sellers.")
     dealer_share: float = Field(default=0.06, ge=0, le=1, description="Share of objects sold by dealers, from stock.")
+    makers_share: float = Field(
+        default=0.25, ge=0, le=1, description="Share of sellers who use the maker's picture and words."
+    )
+    stale_share: float = Field(
+        default=0.05, ge=0, le=1, description="Share of private objects whose seller forgot them."
+    )
+    niche_share: float = Field(default=0.1, ge=0, le=1, description="Share of models for the few, not for everybody.")
     lifetime_days: float = Field(default=35.0, gt=0, description="Days after which an unsold listing is taken down.")
 
     sessions_per_day: float = Field(default=0.35, gt=0, le=2, description="Sessions of the average buyer in a day.")

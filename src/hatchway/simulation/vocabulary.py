@@ -76,6 +76,48 @@ MAKERS = (
     "Hazel", "Corvid", "Petra", "Wexley", "Bramble", "Nordby", "Lyra", "Ashcombe",
 )  # fmt: skip
 
+# Names that makers gave to their models: a beginning and an end.
+NAME_BEGINS = (
+    "Al", "Bor", "Cas", "Dor", "El", "Fal", "Gre", "Hol", "Iv", "Jos", "Kal", "Lun", "Mal", "Nor", "Ol",
+    "Pel", "Quin", "Ros", "Sal", "Tor", "Ul", "Var", "Wil", "Yor", "Zel", "Bra", "Cle", "Fro", "Sten", "Tri",
+)  # fmt: skip
+NAME_ENDS = (
+    "ina", "by", "mar", "vik", "den", "esta", "ora", "wick", "una", "holm",
+    "ette", "ano", "ley", "sund", "is", "orra", "elle", "ton", "ika", "umn",
+)  # fmt: skip
+NAMES = len(NAME_BEGINS) * len(NAME_ENDS)
+
+# What can be said of a model beside its looks; every kind of furniture has twelve such details, a model two of them.
+DETAILS_OF_KIND = {
+    "sofa": "buttoned back, loose cushions, sleeper function, storage inside, tapered legs, rolled arms, high back, "
+    "chaise on the left, washable covers, feather filling, piped seams, castors in front",
+    "armchair": "wingback, swivel base, with footstool, recliner, cane sides, open arms, deep seat, barrel shape, "
+    "buttoned back, rocking, turned legs, loose cushion",
+    "chair": "woven seat, ladder back, spindle back, stackable, padded seat, with arms, bentwood, folding, cross back, "
+    "carved crest, splayed legs, plywood shell",
+    "dining table": "extendable, drop leaf, pedestal foot, trestle legs, round top, oval top, drawer at one end, "
+    "glass top, hairpin legs, live edge, tiled top, two spare leaves",
+    "coffee table": "lower shelf, lift top, glass top, nesting, with drawer, hairpin legs, round top, tray top, "
+    "tiled top, on wheels, waterfall edge, kidney shape",
+    "desk": "roll top, three drawers, keyhole cover, leather top, sit-stand frame, secret drawer, corner shape, "
+    "hutch on top, filing drawer, trestle legs, fold-down front, cable tray",
+    "bed": "slatted base, storage drawers, four-poster, upholstered headboard, sleigh shape, metal feet, "
+    "trundle below, lift-up base, canopy frame, spindle headboard, low platform, carved posts",
+    "wardrobe": "mirror door, sliding doors, hanging rail, shelves inside, hat box above, drawer below, flat-pack, "
+    "louvred doors, key and lock, shoe rack, panelled sides, cornice on top",
+    "bookcase": "glass doors, adjustable shelves, open back, ladder rail, wall-mounted, cupboard below, revolving, "
+    "room divider, stepped shape, brass fittings, cubes, arched top",
+    "sideboard": "sliding doors, wine rack, three drawers, tambour front, fluted doors, marble top, cutlery tray, "
+    "brass handles, raised feet, cane doors, record space, mirrored back",
+    "lamp": "arc shape, tripod foot, pleated shade, glass globe, dimmer switch, brass stem, reading arm, paper shade, "
+    "marble foot, pull cord, adjustable height, two arms",
+    "rug": "hand-knotted, flat-woven, fringed, reversible, wool pile, jute, round, runner, shaggy, washable, "
+    "kilim pattern, tufted",
+    "mirror": "arched top, bevelled edge, gilt frame, full length, round, sunburst, with shelf, tilting, oval, "
+    "carved frame, foxed glass, hinged wings",
+}  # fmt: skip
+DETAILS = tuple(tuple(DETAILS_OF_KIND[category.name].split(", ")) for category in CATEGORIES)
+
 CONDITIONS = ("like new", "very good condition", "good condition", "some wear", "needs love")
 
 # Asking price relative to the typical one, by style and by condition.

@@ -24,6 +24,9 @@ def listings() -> Listings:
         fabric=nothing,
         size=nothing,
         maker=nothing,
+        name=np.zeros(3, np.int16),
+        detail=nothing,
+        other_detail=nothing,
         latent=np.zeros((3, 8), np.float32),
         appeal=np.zeros(3, np.float32),
         shape=np.zeros(3, np.float32),
@@ -39,6 +42,8 @@ def listings() -> Listings:
         listed=np.full(6, NOW),
         expires=np.full(6, NOW + 1_000_000),
         stock=one,
+        makers=np.zeros(6, np.bool_),
+        stale=np.zeros(6, np.bool_),
         relists=np.full(6, -1, np.int32),
     )
 

@@ -1,5 +1,8 @@
 """``hatchway simulate``: a store like any other, the truth beside it, the same bytes every time."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,6 +50,20 @@ def test_the_command_writes_a_store_and_the_truth(hatchway: Callable[..., Any], 
     positives = store.events().filter(pl.col("event").is_in(["save", "message"])).collect()
     assert (log.engagements.weights > 0).sum() == len(positives)
     assert Truth.open(tmp_path / "store-truth").seed == 7
+
+
+def test_the_number_of_threads_changes_nothing(tmp_path: Path) -> None:
+    """One thread and two write the same bytes: events, catalogue, photos and truth."""
+    written = []
+    for threads in ("1", "2"):
+        target = tmp_path / threads / "store"
+        target.parent.mkdir()
+        limits = {"POLARS_MAX_THREADS": threads, "OMP_NUM_THREADS": threads}
+        command = [sys.executable, "-m", "hatchway.cli.main", "simulate", str(target), *map(str, SMALL), "--quiet"]
+        subprocess.run(command, check=True, capture_output=True, env=os.environ | limits)
+        written.append(contents(target.parent))
+    assert len(written[0]) > 150
+    assert written[0] == written[1]
 
 
 def test_the_store_holds_nothing_of_the_truth(tmp_path: Path) -> None:
