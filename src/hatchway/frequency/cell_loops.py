@@ -1,8 +1,9 @@
 """The cells of ``gaps``, updated and read by compiled loops: the same numbers, bit for bit.
 
 ``stamps`` (int64) and ``sums`` (float64) are two views of one flat array of cells. Cells are seldom in any cache. So a
-hash's places are computed in a loop of their own, and before they are worked on, its cells are looked at in a loop that
-does nothing else: the shorter the loop, the more waits for memory overlap.
+hash's places are computed in a loop of their own, and each cell is asked for some turns before it is worked on: no turn
+waits for memory, which brings many cells at once. Nor does a turn ask whether a cell was touched before in the batch,
+or is full: a processor cannot guess the answer, and would lose more by a wrong guess than by the few operations.
 
 Without salts nothing is hashed: an item's row is its place. Both loops return whether every place exists, and stop
 before the first cell is changed if not. All places are unsigned: a sum of a signed and an unsigned number would be a
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hatchway.compiled import Compiled
+from hatchway.compiled import Compiled, ahead
 from hatchway.frequency.gaps import MOST_VOTES, VOTES
 from hatchway.frequency.hashing import FIRST_FACTOR, SECOND_FACTOR
 
@@ -22,8 +23,11 @@ Array = np.ndarray[Any, Any]
 _FIRST, _SECOND = np.uint64(FIRST_FACTOR), np.uint64(SECOND_FACTOR)
 _1, _2, _27, _30, _31, _32 = (np.uint64(number) for number in (1, 2, 27, 30, 31, 32))
 
+_AHEAD = 128
+"""Turns between asking for a cell and working on it: so many cells come at once, and stay in the first-level cache."""
 
-def _record(  # noqa: C901, PLR0912  a compiled function calls no other
+
+def _record(
     stamps: Array, sums: Array, salts: Array, items: Array, clock: int, most: int, once: bool, floor: float, out: Array
 ) -> bool:
     """Let a batch in; ``once`` gives a cell one vote a batch.
@@ -33,40 +37,41 @@ def _record(  # noqa: C901, PLR0912  a compiled function calls no other
     hashes = np.uint64(max(len(salts), 1))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
     places = np.empty(len(items), np.uint64)
-    now, looked_at = clock << VOTES, np.int64(0)
+    now, number = clock << VOTES, len(items)
+    base, weight, every = float(max(most, 1)), 1.0 if most else 1e300, np.int64(not once)
     for h in range(hashes):
         if len(salts):
+            salt, array = np.uint64(salts[h]), np.uint64(h)
             for i in range(len(items)):
-                z = np.uint64(items[i]) + np.uint64(salts[h])
+                z = np.uint64(items[i]) + salt
                 z = (z ^ (z >> _30)) * _FIRST
                 z = (z ^ (z >> _27)) * _SECOND
                 z = z ^ (z >> _31)
-                places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
+                places[i] = ((((z >> _32) * buckets) >> _32) * hashes + array) * _2
         else:
             for i in range(len(items)):
                 places[i] = np.uint64(items[i]) * _2
                 if np.uint64(items[i]) >= buckets:
                     return False
-        for i in range(len(items)):
-            looked_at |= stamps[places[i]]
-        for i in range(len(items)):
+        for i in range(min(_AHEAD, number)):
+            ahead(stamps, places[i])
+        for i in range(number):
+            ahead(stamps, places[min(i + _AHEAD, number - 1)])
             place = places[i]
-            stamp = stamps[place]
-            if stamp >= now:  # touched in this batch: a further copy is a further vote for the same gap
-                if not once:
-                    stamps[place] = stamp + 1
-                continue
-            votes, known = stamp & MOST_VOTES, sums[place + _1]
-            if votes > most:
-                known = known * (float(most) / votes)
-                votes = most
-            sums[place + _1] = known + (clock - (stamp >> VOTES))
-            stamps[place] = now + (votes + 1)
+            stamp, known = stamps[place], sums[place + _1]
+            votes = stamp & MOST_VOTES
+            fresh = np.int64(stamp < now)  # otherwise a further copy, which is a further vote for the same gap
+            beyond = max(votes - most, 0) * fresh
+            # Exactly most / votes, or 1. Where most is 0 the old sum goes: its 1e-300th part leaves no bit of a gap.
+            share = base / (base + beyond * weight)
+            sums[place + _1] = known * share + (clock - (stamp >> VOTES))
+            stamps[place] = now + (votes - beyond) + (fresh | every)
         for i in range(len(out)):
-            chance = max((stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1], floor)
-            if chance < out[i] or h == 0:
-                out[i] = min(chance, 1.0)
-    return bool(looked_at >= 0)  # always; or the compiler would leave that loop out
+            chance = (stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1]
+            out[i] = min(chance, out[i]) if h else chance
+    for i in range(len(out)):
+        out[i] = min(max(out[i], floor), 1.0)
+    return True
 
 
 def _read(
@@ -75,21 +80,25 @@ def _read(
     """Fill ``out`` with the chances of ``items``, from ``floor`` to 1."""
     hashes = np.uint64(max(len(salts), 1))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
-    places = np.empty(len(items), np.uint64)
+    places, number = np.empty(len(items), np.uint64), len(items)
     for h in range(hashes):
         if len(salts):
+            salt, array = np.uint64(salts[h]), np.uint64(h)
             for i in range(len(items)):
-                z = np.uint64(items[i]) + np.uint64(salts[h])
+                z = np.uint64(items[i]) + salt
                 z = (z ^ (z >> _30)) * _FIRST
                 z = (z ^ (z >> _27)) * _SECOND
                 z = z ^ (z >> _31)
-                places[i] = ((((z >> _32) * buckets) >> _32) * hashes + h) * _2
+                places[i] = ((((z >> _32) * buckets) >> _32) * hashes + array) * _2
         else:
             for i in range(len(items)):
                 places[i] = np.uint64(items[i]) * _2
                 if np.uint64(items[i]) >= buckets:
                     return False
-        for i in range(len(items)):
+        for i in range(min(_AHEAD, number)):
+            ahead(stamps, places[i])
+        for i in range(number):
+            ahead(stamps, places[min(i + _AHEAD, number - 1)])
             stamp, known = stamps[places[i]], sums[places[i] + _1]
             if open_gaps:
                 known += clock - (stamp >> VOTES)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
+import numpy as np
 import pydantic
 import torch
 from torch import Tensor
@@ -85,7 +86,7 @@ class StreamingFrequency(IndependentRows):
     ) -> None:
         self.settings = settings
         self.catalogue = catalogue
-        self._most = settings.window - 1
+        self._most, self._once = settings.window - 1, settings.meaning == "unique-per-batch"
         self._salts = salts(seed, settings.hashes if settings.buckets else 0).to(device)
         self._batches = 0
         self._positives = 0
@@ -105,10 +106,6 @@ class StreamingFrequency(IndependentRows):
         return self._batches
 
     @property
-    def _once(self) -> bool:
-        return self.settings.meaning == "unique-per-batch"
-
-    @property
     def _clock(self) -> int:
         return self._batches if self._once else self._positives
 
@@ -118,7 +115,7 @@ class StreamingFrequency(IndependentRows):
         Raises:
             DataError: the item rows are not whole numbers, or more than a batch can hold.
         """
-        self._record(positives, positives.new_empty(0, dtype=torch.float64))
+        self._record(positives, read=False)
 
     def observe(self, positives: Tensor) -> Tensor:
         """Take in one batch and return, in the same pass, what its meaning estimates for each of its positives.
@@ -126,9 +123,7 @@ class StreamingFrequency(IndependentRows):
         Returns:
             [B] float64: :meth:`chances` or :meth:`chances_in_batch` of ``positives``, after the update.
         """
-        out = torch.empty(len(positives), dtype=torch.float64, device=positives.device)
-        self._record(positives, out)
-        return out
+        return self._record(positives, read=True)
 
     def chances(self, items: Tensor) -> Tensor:
         """Return the chance that one positive is the item.
@@ -234,25 +229,30 @@ class StreamingFrequency(IndependentRows):
         self._salts.copy_(found["salts"])
         self._batches, self._positives, self.catalogue = (int(number) for number in found["clocks"])
 
-    def _record(self, positives: Tensor, out: Tensor) -> None:
-        if positives.dtype != torch.int64 or positives.ndim != 1 or len(positives) > _MOST_BATCH:
+    def _record(self, positives: Tensor, *, read: bool) -> Tensor:
+        """Take in a batch and return the chances of its positives; none if they are not read."""
+        if positives.dtype != torch.int64 or positives.ndim != 1 or positives.numel() > _MOST_BATCH:
             raise DataError(
                 f"positives have shape {tuple(positives.shape)} and dtype {positives.dtype}; allowed: [B] int64 item "
                 f"rows, at most {_MOST_BATCH:,} at a time"
             )
-        batches, seen = self._batches + 1, self._positives + len(positives)
-        clock, floor = batches if self._once else seen, self._floor(batches, seen)
+        once, most = self._once, self._most
+        batches, seen = self._batches + 1, self._positives + positives.numel()
+        clock, floor = batches if once else seen, self._floor(batches, seen)
         if self._compiled:
-            votes, chances = (clock, self._most, self._once), (floor, out.numpy())
-            if not record_loop(*self._views, positives.numpy(), *votes, *chances):
+            items = positives.numpy()
+            chances = np.empty(items.size if read else 0)
+            if not record_loop(*self._views, items, clock, most, once, floor, chances):
                 raise self._outside(positives)
+            found = torch.from_numpy(chances)
         else:
             places = self._places(positives)
             at, copies = places.reshape(-1).unique(return_counts=True)
-            gaps.record(self._flat, at, torch.ones_like(copies) if self._once else copies, clock, self._most)
-            if len(out):
-                out.copy_(gaps.chances(self._flat[places], clock, open_gaps=False).clamp(min=floor, max=1.0))
+            gaps.record(self._flat, at, torch.ones_like(copies) if once else copies, clock, most)
+            wanted = self._flat[places if read else places[:0]]
+            found = gaps.chances(wanted, clock, open_gaps=False).clamp(min=floor, max=1.0)
         self._batches, self._positives = batches, seen
+        return found
 
     def _read(self, items: Tensor) -> Tensor:
         clock, floor = self._batches if self._once else self._positives, self._floor(self._batches, self._positives)
