@@ -18,8 +18,10 @@ from hatchway.data.splits import SplitSettings
 from hatchway.errors import SettingsError
 from hatchway.evaluation.settings import EvaluationSettings
 from hatchway.negatives.settings import NegativesSettings
+from hatchway.nightly.settings import NightlySettings
 from hatchway.settings import Settings
 from hatchway.towers.settings import ModelSettings
+from hatchway.training.mining.settings import MiningSettings
 from hatchway.training.settings import TrainingSettings
 
 
@@ -32,8 +34,10 @@ class RunSettings(Settings):
         split: what trains, what validates, what tests.
         model: the two towers.
         negatives: which negatives, and their correction.
+        mining: which answers of an earlier model become negatives.
         training: the loop.
         evaluation: what is reported.
+        nightly: how nights run (``hatchway nightly``); a single run does not look at it.
     """
 
     seed: int = Field(default=1, ge=0)
@@ -41,8 +45,10 @@ class RunSettings(Settings):
     split: SplitSettings = SplitSettings()
     model: ModelSettings = ModelSettings()
     negatives: NegativesSettings = NegativesSettings()
+    mining: MiningSettings = MiningSettings()
     training: TrainingSettings = TrainingSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
+    nightly: NightlySettings = NightlySettings()
 
 
 def load_recipe(path: Path | None, overrides: Iterable[str] = ()) -> RunSettings:

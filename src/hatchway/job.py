@@ -14,7 +14,7 @@ from hatchway.artefacts.manifest import is_not, sha256_of
 from hatchway.config import RunSettings, write_recipe
 from hatchway.data.engagements import Part
 from hatchway.data.living import living_in_training
-from hatchway.data.log import Log, build_log
+from hatchway.data.log import build_log
 from hatchway.data.store import Store
 from hatchway.errors import DataError, SettingsError
 from hatchway.evaluation.result import Evaluation
@@ -24,13 +24,16 @@ from hatchway.evaluation.summary import evaluate
 from hatchway.index.build import IndexSettings
 from hatchway.index.bundle import Bundle, is_bundle, write_bundle
 from hatchway.index.model_bundle import contents_of
+from hatchway.nightly.night import run_night
+from hatchway.nightly.pointer import NightRecord
+from hatchway.nightly.recipe import NightRecipe
 from hatchway.progress import note
 from hatchway.settings import flattened
 from hatchway.towers.build import build_model
 from hatchway.towers.features import fit_reading
-from hatchway.towers.settings import ContextSettings, ModelSettings
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import steps_an_epoch
+from hatchway.training.fitting import fitting_model
 from hatchway.training.loop import Validation, train
 from hatchway.training.run_folder import ModelRecord, RunFolder, RunRecord, relative_to_run
 from hatchway.training.sources import fitting_negatives
@@ -76,7 +79,7 @@ def train_run(
     for line in notes:
         note(line)
     negatives = fitting_negatives(wanted, log)
-    made_of = _fitting(settings.model, log)
+    made_of = fitting_model(settings.model, log)
     record = RunRecord(
         store=relative_to_run(store.path, out),
         store_digest=store.digest,
@@ -166,24 +169,6 @@ def overfitting(history: Sequence[Mapping[str, float]], metric: str, steps_an_ep
         f"{history[-1][metric]:.4f}): the later epochs brought nothing there; fewer training.epochs will do, and lower "
         "rates or a smaller model.dimension may do better"
     )
-
-
-def _fitting(settings: ModelSettings, log: Log) -> ModelSettings:
-    """Switch off the part of the context tower that the log has nothing for, and say so.
-
-    Raises:
-        SettingsError: the tower would be left with nothing to read, or would learn from what was later.
-    """
-    if settings.kind == "context" and settings.context.history_of == "others" and log.engagements.times is not None:
-        raise SettingsError(
-            "model.context.history_of is 'others', but this log has times: a row's history would hold what happened "
-            "after it; use 'before'"
-        )
-    if settings.kind != "context" or not settings.context.text or log.engagements.query_texts is not None:
-        return settings
-    note("query text: the log has none (column query), so the context tower reads none")
-    without = settings.context.model_dump() | {"text": False}
-    return settings.model_copy(update={"context": ContextSettings.parse(without)})
 
 
 def _there(
@@ -295,3 +280,28 @@ def open_bundle(path: Path | str) -> Bundle:
     if (path / "run.json").is_file():
         raise DataError(f"{path} has no bundle yet; make it with: hatchway index {path}")
     raise DataError(f"{is_not('a run or a bundle', path)}; train a run, then make its bundle with: hatchway index RUN")
+
+
+def nightly_run(store: Path | str, nights: Path | str, day: str, settings: RunSettings | None = None) -> NightRecord:
+    """Run the night of one day; see :func:`hatchway.nightly.night.run_night`.
+
+    Args:
+        store: the store.
+        nights: the folder of nights.
+        day: the day, as in ``2026-03-02``.
+        settings: everything that decides the night; the split is the night's own.
+    """
+    settings = settings or RunSettings()
+    if settings.training.threads:
+        torch.set_num_threads(settings.training.threads)
+    recipe = NightRecipe(
+        seed=settings.seed,
+        positives=settings.positives,
+        model=settings.model,
+        negatives=settings.negatives,
+        mining=settings.mining,
+        training=settings.training,
+        evaluation=settings.evaluation,
+        nightly=settings.nightly,
+    )
+    return run_night(store, nights, day, recipe)

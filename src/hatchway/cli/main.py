@@ -18,9 +18,11 @@ from hatchway.cli import (
     export,
     import_,
     index,
+    nightly,
     ratio,
     recommend,
     report,
+    rollback,
     serve,
     simulate,
     train,
@@ -67,6 +69,8 @@ app.command("index")(index.run)
 app.command("recommend")(recommend.run)
 app.command("serve")(serve.run)
 app.command("export")(export.run)
+app.command("nightly")(nightly.run)
+app.command("rollback")(rollback.run)
 app.command("simulate")(simulate.run)
 app.command("ratio")(ratio.run)
 app.command("cost")(cost.run)

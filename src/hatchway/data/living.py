@@ -11,12 +11,15 @@ def living_in_training(log: Log) -> npt.NDArray[np.bool_] | None:
     """Mark the items that were on offer at some time of the training part.
 
     An item was not, if the catalogue says that it was listed after the last training engagement or gone before the
-    first. An item that somebody engaged with in the training part was, whatever the catalogue says.
+    first. An item that somebody engaged with in the training part was, whatever the catalogue says. A log that brings
+    its own answer (:attr:`~hatchway.data.log.Log.living`) is believed.
 
     Returns:
         [N] bool, or None where the log has no times or the catalogue no column ``listed`` or ``gone`` (then every item
         counts as living).
     """
+    if log.living is not None:
+        return log.living
     engagements, catalogue = log.engagements, log.catalogue
     in_training = engagements.parts == Part.TRAIN
     if engagements.times is None or not (catalogue.has("listed") or catalogue.has("gone")) or not in_training.any():

@@ -34,6 +34,8 @@ class Log:
         protocol: how the engagements were split.
         impressions: for each engagement of the training part, what its buyer was shown with it and did not engage with;
             None where nobody asked, or the log has no impressions.
+        living: [N] bool, the items that may be drawn as negatives, where somebody knows; None for what
+            :func:`~hatchway.data.living.living_in_training` finds out.
     """
 
     engagements: Engagements
@@ -42,6 +44,7 @@ class Log:
     notes: tuple[str, ...]
     protocol: SplitProtocol
     impressions: RowTable | None = None
+    living: npt.NDArray[np.bool_] | None = None
 
 
 def build_log(

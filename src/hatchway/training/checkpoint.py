@@ -133,7 +133,7 @@ def load_checkpoint(
     except RuntimeError as error:
         raise ArtefactError(f"{path}: is of another model than the settings describe ({error})") from None
     try:
-        _restore_optimisers(optimisers, state)
+        restore_optimisers(optimisers, state)
         for name, held in carried.items():
             held.load_state({k.removeprefix(f"{name}."): v for k, v in state.items() if k.startswith(f"{name}.")})
         at = pydantic.TypeAdapter(Progressed).validate_python(about)
@@ -184,7 +184,12 @@ def _optimiser_tensors(optimisers: dict[str, Optimizer]) -> dict[str, Tensor]:
     }
 
 
-def _restore_optimisers(optimisers: dict[str, Optimizer], tensors: dict[str, Tensor]) -> None:
+def restore_optimisers(optimisers: dict[str, Optimizer], tensors: dict[str, Tensor]) -> None:
+    """Put the optimisers' own tensors back; what has other names is passed over.
+
+    Raises:
+        ValueError: there is nothing for one of them, or what is there is of other parameters.
+    """
     for name, optimiser in optimisers.items():
         state: dict[int, dict[str, Tensor]] = {}
         for flat, tensor in tensors.items():

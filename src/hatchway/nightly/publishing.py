@@ -1,0 +1,44 @@
+"""The last step: the bundle and the state take their places, and nobody sees them until the pointer moves."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors.torch
+
+from hatchway.nightly.making import BUNDLE, RUN, SKETCH
+from hatchway.nightly.material import Material
+from hatchway.nightly.state import StateManifest, write_state
+from hatchway.training.checkpoint import checkpoints
+
+
+def publish(material: Material, night: Path, work: Path, shape: Mapping[str, Mapping[str, str]]) -> None:
+    """Move the bundle to its place and write the state; the night's record and the pointer come after.
+
+    Args:
+        material: what the night worked with.
+        night: the night's folder.
+        work: where the steps left their files.
+        shape: the columns of the store with their types.
+    """
+    frame = material.catalogue.frame
+    offered = frame.filter(material.offered)
+    manifest = StateManifest(
+        parts=(),
+        day=material.day,
+        trained_until=material.cutoff,
+        sketched_until=material.cutoff,
+        model=material.model_settings,
+        reading=material.reading,
+        event_columns=dict(shape["events"]),
+        catalogue_columns=dict(shape["catalogue"]),
+        missing={
+            name: offered[name].null_count() / max(len(offered), 1) if name in frame.columns else 1.0
+            for name in material.model_settings.item.columns
+        },
+    )
+    last = checkpoints(work / RUN / "checkpoints")[-1]
+    sketch = safetensors.torch.load_file(work / SKETCH)
+    write_state(night / "state", manifest, last, frame, material.log.buyers, sketch)
+    if (night / BUNDLE).exists():  # of a night that was withdrawn, or killed just here
+        (night / BUNDLE).rename(work / "bundle.old")
+    (work / BUNDLE).rename(night / BUNDLE)
