@@ -1,0 +1,1 @@
+"""Several models over the same cases, side by side, and whether what lies between them is more than chance."""
