@@ -1,5 +1,6 @@
 """The main job: from a store to a trained run, from a run to its evaluation, and to the bundle that is served."""
 
+import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -35,18 +36,23 @@ from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import steps_an_epoch
 from hatchway.training.fitting import fitting_model
 from hatchway.training.loop import Validation, train
-from hatchway.training.run_folder import ModelRecord, RunFolder, RunRecord, relative_to_run
+from hatchway.training.mining.mine_log import Wanted
+from hatchway.training.mining.of_run import check_mining, mined_of_run, mining_models
+from hatchway.training.run_folder import BUNDLE, ModelRecord, RunFolder, RunRecord, relative_to_run
 from hatchway.training.sources import fitting_negatives
-
-BUNDLE = "bundle"
-"""Where a run keeps its bundle."""
 
 _FEW_STEPS = 10
 _NAMED = 5
 
 
 def train_run(
-    store: Store | Path | str, out: Path | str, settings: RunSettings | None = None, *, resume: bool = False
+    store: Store | Path | str,
+    out: Path | str,
+    settings: RunSettings | None = None,
+    *,
+    resume: bool = False,
+    mine_from: Path | str | None = None,
+    mine_judge: Path | str | None = None,
 ) -> RunFolder:
     """Train a model on a store and leave a run folder.
 
@@ -56,9 +62,13 @@ def train_run(
         settings: everything that decides the run; the defaults where None.
         resume: continue the run in ``out`` from its newest checkpoint, with the same store and settings. A finished run
             is left as it is; where there is none yet, it is begun.
+        mine_from: an earlier run or bundle whose index is asked for hard negatives; docs/mining.md. Where it cannot be
+            used, the run is trained without them, and ``mining.json`` in its folder says why.
+        mine_judge: a stronger run or bundle that must not score a mined item as high as the positive.
 
     Raises:
-        SettingsError: ``out`` holds a run already, or one with other settings or another store.
+        SettingsError: ``out`` holds a run already, or one with other settings or another store; or no step would use
+            what is mined.
         ArtefactError: a part of the store is not what was written.
         DataError, DivergedError: see :func:`hatchway.data.log.build_log` and :func:`hatchway.training.loop.train`.
     """
@@ -68,17 +78,18 @@ def train_run(
     out = Path(out)
     versions = {name: version(name) for name in ("hatchway", "torch", "numpy", "polars")}
     there = _there(out, store, settings, versions, resume=resume)
+    mines_with, judged_by = mining_models(there, out, mine_from, mine_judge)
     if there is not None and there.is_finished():
         note(f"{out} is finished already")
         return there
     store.verify()
-    wanted = settings.negatives
-    log = build_log(store, settings.positives, settings.split, settings.seed, impressions=wanted.impressions > 0)
+    shown = settings.negatives.impressions > 0
+    log = build_log(store, settings.positives, settings.split, settings.seed, impressions=shown)
     living = living_in_training(log)
     notes = log.notes if living is None else (*log.notes, _say_living(living))
     for line in notes:
         note(line)
-    negatives = fitting_negatives(wanted, log)
+    negatives = fitting_negatives(settings.negatives, log)
     made_of = fitting_model(settings.model, log)
     record = RunRecord(
         store=relative_to_run(store.path, out),
@@ -90,20 +101,34 @@ def train_run(
         settings=settings.model_dump(mode="json"),
         versions=versions,
         notes=notes,
+        mine_from=mines_with,
+        mine_judge=judged_by,
     )
+    rows = len(log.engagements.positives(Part.TRAIN))
+    steps = steps_an_epoch(rows, settings.training.batch)
+    mined_from, hard = settings.mining.first_step(steps), None
+    if mines_with is not None:
+        hard = Wanted(
+            source=Path(os.path.normpath(out / mines_with)),
+            settings=settings.mining,
+            seed=settings.seed,
+            columns=negatives.mined,
+            engaged_days=negatives.mask_engaged_days,
+            judge=Path(os.path.normpath(out / judged_by)) if judged_by else None,
+        )
+        check_mining(hard, from_step=mined_from, steps=steps * settings.training.epochs)
     # Item columns that are absent are found out before the folder is claimed, so that the mended command can have it.
     reading = fit_reading(log.catalogue.frame, made_of.item, made_of.text_buckets)
     folder = there or RunFolder.create(out, record)
     write_text(out / "settings.toml", write_recipe(settings))
     if settings.training.threads:
         torch.set_num_threads(settings.training.threads)
-    rows = len(log.engagements.positives(Part.TRAIN))
-    steps = steps_an_epoch(rows, settings.training.batch)
     if steps < _FEW_STEPS:
         note(
             f"{rows:,} training positives make {steps} steps an epoch at training.batch = {settings.training.batch:,}; "
             "with a smaller batch the model learns more from so few"
         )
+    mined = mined_of_run(out, log, hard, mined_from)
     model = build_model(log.catalogue, len(log.buyers), made_of, settings.seed, reading, living)
 
     quick = settings.evaluation.model_copy(
@@ -127,6 +152,8 @@ def train_run(
         seed=settings.seed,
         validation=validation,
         resume=resume,
+        mined=mined,
+        mined_from=mined_from,
     )
     said = overfitting(done.history, validation.metric, steps) if validation is not None else None
     if said is not None:

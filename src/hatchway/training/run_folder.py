@@ -25,6 +25,9 @@ from hatchway.training.checkpoint import save_tensors
 
 VERSION = 1
 
+BUNDLE = "bundle"
+"""Where a run keeps its bundle."""
+
 
 class RunRecord(Settings):
     """What ``run.json`` says: enough to build the same log and the same model again.
@@ -38,6 +41,7 @@ class RunRecord(Settings):
         settings: all settings of the run, as they were.
         versions: of the libraries that decide the bits.
         notes: what was said about the log.
+        mine_from, mine_judge: the earlier models that negatives were mined with, relative to the run folder.
     """
 
     version: int = VERSION
@@ -50,6 +54,8 @@ class RunRecord(Settings):
     settings: dict[str, Any]
     versions: dict[str, str]
     notes: tuple[str, ...]
+    mine_from: str | None = None
+    mine_judge: str | None = None
 
 
 class ModelRecord(Settings):
