@@ -26,6 +26,7 @@ class NegativesSettings(Settings):
         impressions: at most so many of the items that were shown with the row and not engaged with; 0 for none.
         impressions_weight: down-weight of an impression, above 0 to 1.
         mined: at most so many of the items that were mined for the row, if a table of them is handed to the training.
+            They stand alone only where this is given and all others are off.
         mined_weight: down-weight of a mined item, above 0 to 1.
         schedule: how many of the draws above each step makes, from 1/k of them to all; None makes all of them at every
             step. It goes for what is drawn at random (uniform, popularity, per_row) and for impressions.
@@ -64,10 +65,13 @@ class NegativesSettings(Settings):
 
     @pydantic.model_validator(mode="after")
     def _some(self) -> Self:
-        if not (self.in_batch or self.uniform or self.popularity or self.per_row or self.impressions):
+        others = self.in_batch or self.uniform or self.popularity or self.per_row or self.impressions
+        # Mined items are there by default for the training that has some; alone they stand only where somebody says so.
+        if not others and not (self.mined and "mined" in self.model_fields_set):
             raise ValueError(
                 "no negatives: in_batch is false and uniform, popularity, per_row and impressions are 0; the model "
-                "would learn nothing (a queue and mined items stand beside other negatives, never alone)"
+                "would learn nothing (a queue stands beside other negatives, never alone, and mined items only where "
+                "negatives.mined is given)"
             )
         return self
 

@@ -108,6 +108,11 @@ def negatives_of(
     if settings.per_row:
         source = Source.UNIFORM if settings.per_row_from == "uniform" else Source.POPULARITY
         own.append(PerRow(uniform if settings.per_row_from == "uniform" else popular, settings.per_row, source))
+    if not shared and not own:
+        raise SettingsError(
+            "negatives.mined is the only source, and nothing was mined; name an earlier model to mine with, or add "
+            "another source, e.g. negatives.in_batch = true"
+        )
     return Negatives(settings, seed, shared, own, queue, steps=steps, learned=learned, mined_from=mined_from)
 
 

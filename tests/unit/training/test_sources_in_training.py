@@ -54,6 +54,7 @@ MIXTURES = {
     "by row": NegativesSettings(in_batch=False, uniform=0, per_row=4.5),
     "queue": NegativesSettings(uniform=0, queue=64, queue_warmup=2),
     "impressions": NegativesSettings(in_batch=False, uniform=0, impressions=3),
+    "mined alone": NegativesSettings(in_batch=False, uniform=0, mined=2),
     "distinct": NegativesSettings(uniform=16, distinct=True, queue=32, queue_warmup=2),
     "everything": EVERYTHING,
     "everything, distinct": EVERYTHING.model_copy(update={"distinct": True}),
@@ -290,6 +291,7 @@ def test_the_settings_survive_being_written(tmp_path: Path) -> None:
         ({"mined_weight": 0}, "mined_weight = 0"),
         ({"per_row_from": "unigram"}, "'uniform' or 'popularity'"),
         ({"queue": 5, "in_batch": False, "uniform": 0}, "never alone"),
+        ({"in_batch": False, "uniform": 0}, "only where negatives.mined is given"),
         ({"popularty": 5}, "did you mean 'popularity'"),
     ],
 )
@@ -297,6 +299,15 @@ def test_settings_that_cannot_be_are_refused(values: Mapping[str, Any], message:
     """The message has the value and what is allowed."""
     with pytest.raises(SettingsError, match=message):
         NegativesSettings.parse(values)
+
+
+def test_mined_items_alone_need_a_table(log: Log) -> None:
+    """Where nothing was mined there is nothing to learn from, and the message says what would help."""
+    alone = MIXTURES["mined alone"]
+    with pytest.raises(SettingsError, match=r"mined is the only source.*an earlier model to mine with"):
+        negatives_of(alone, log, seed=1, dimension=8)
+    source = negatives_of(alone, log, seed=1, dimension=8, mined=lists(log, 2))
+    assert (len(source.shared), len(source.own)) == (0, 1)
 
 
 def test_a_queue_needs_no_in_batch_columns(log: Log, tmp_path: Path) -> None:
