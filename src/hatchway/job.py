@@ -36,8 +36,9 @@ from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import steps_an_epoch
 from hatchway.training.fitting import fitting_model
 from hatchway.training.loop import Validation, train
-from hatchway.training.mining.mine_log import Wanted
-from hatchway.training.mining.of_run import check_mining, mined_of_run, mining_models
+from hatchway.training.mining.mine_log import MiningRecord, Wanted, mine_log
+from hatchway.training.mining.of_run import check_mining, kept_mining, mined_of_run, mining_models
+from hatchway.training.mining.triplets import write_triplets
 from hatchway.training.run_folder import BUNDLE, ModelRecord, RunFolder, RunRecord, relative_to_run
 from hatchway.training.sources import fitting_negatives
 
@@ -288,6 +289,33 @@ def index_run(
     return write_bundle(run.path / BUNDLE if out is None else out, contents, settings)
 
 
+def export_triplets(run: RunFolder | Path | str, out: Path | str) -> tuple[Path, MiningRecord]:
+    """Write what a run mined as ``triplets.parquet`` into a folder; docs/mining.md has its columns.
+
+    A run that mined nothing is mined for now, with its own bundle and its own settings.
+
+    Args:
+        run: an opened run, or its path.
+        out: the folder; made if it is not there.
+
+    Raises:
+        DataError: the run's mining was skipped, or its own bundle cannot be used; the message has the reason.
+        ArtefactError: the run's store has changed, or a part of the run cannot be read.
+    """
+    run = run if isinstance(run, RunFolder) else RunFolder.open(run)
+    log = run.log()
+    if run.record.mine_from is not None:
+        mined, about = kept_mining(run.path)
+        record = about.record
+    else:
+        settings = RunSettings.parse(run.record.settings)
+        columns, days = settings.negatives.mined, settings.negatives.mask_engaged_days
+        mined, record = mine_log(log, Wanted(run.path, settings.mining, settings.seed, columns, days))
+    if mined is None:
+        raise DataError(f"{run.path} has no mined set: {record.said()}")
+    return write_triplets(Path(out), mined, log), record
+
+
 def open_bundle(path: Path | str) -> Bundle:
     """Open the bundle of a run, or the bundle at ``path`` itself.
 
@@ -326,6 +354,7 @@ def nightly_run(store: Path | str, nights: Path | str, day: str, settings: RunSe
         positives=settings.positives,
         model=settings.model,
         negatives=settings.negatives,
+        screening=settings.screening,
         mining=settings.mining,
         training=settings.training,
         evaluation=settings.evaluation,
