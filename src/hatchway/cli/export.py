@@ -24,7 +24,8 @@ def run(
     OUT/item_ids.npy hold the same in the same order. Scores are raw dot products: do not normalise the vectors.
 
     With --triplets, OUT/triplets.parquet has a row for each training positive: who asked, the positive, the negatives
-    with their scores and ranks, and what was refused and why. A run that mined nothing is mined for with its own bundle.
+    with their scores and ranks, and what was refused and why. A run that mined nothing is mined for with its own
+    bundle.
     """
     begin(quiet)
     if triplets:

@@ -1,4 +1,4 @@
-"""A mined set for other programs: the user's own ids, a row for each positive, lists that Hugging Face's library reads."""
+"""A mined set for other programs: the user's own ids, a row for each positive, as lists."""
 
 from pathlib import Path
 
