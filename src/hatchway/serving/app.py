@@ -3,21 +3,28 @@
 import logging
 import re
 import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hatchway.errors import UnknownIdError
+from hatchway.errors import FailureError, UnknownIdError, UsageError
 from hatchway.index.bundle import Bundle
 from hatchway.serving.api import api_routes
+from hatchway.serving.listing_api import listing_routes
 from hatchway.serving.listings import PageSettings
+from hatchway.serving.meter import Metered
 from hatchway.serving.pages import Pages, page_routes
-from hatchway.serving.recommender import Recommender
+from hatchway.serving.posts import RefusedPostError
+from hatchway.serving.service import Service
 
 _LOGGER = logging.getLogger("hatchway")
 
@@ -26,35 +33,89 @@ _DESCRIPTION = """Recommendations from one Hatchway bundle, by the ids of your o
 Scores are raw dot products, as in training: they order one row, and are not to be compared across rows."""
 
 
-def create_app(bundle: Bundle, settings: PageSettings | None = None) -> FastAPI:
-    """Make the application that serves a bundle.
+def create_app(
+    bundle: Bundle | Service,
+    settings: PageSettings | None = None,
+    nights_page: Callable[[Path], str] | None = None,
+) -> FastAPI:
+    """Make the application that serves a bundle, or whatever a service holds.
 
-    Everything is read into memory first, so the bundle's folder may be replaced while the application runs.
+    Everything is read into memory first, so the bundle's folder may be replaced while the application runs. What is
+    posted to an application over a bundle is forgotten when it ends, and what is shown is not written down; a
+    :class:`~hatchway.serving.service.Service` with a state remembers both.
 
     Args:
         bundle: what to serve.
-        settings: how the pages look.
+        settings: how the pages look; a service has its own.
+        nights_page: writes the page of the nights, where the service follows some.
 
     Raises:
         ArtefactError: a part of the bundle does not fit the others.
     """
-    settings = settings or PageSettings()
-    recommender = Recommender(bundle)
-    pages = Pages(recommender, settings)
+    service = bundle if isinstance(bundle, Service) else Service(bundle, settings)
+    pages = Pages(service, has_nights=service.nights is not None and nights_page is not None)
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        """Follow the pointer and write what is shown, from the start of the server to its end."""
+        del app
+        service.start()
+        yield
+        await run_in_threadpool(service.close)
+
     # FastAPI's own pages about the API load scripts from another host; openapi.json is what tools need.
     app = FastAPI(
-        title=settings.name,
+        title=service.pages.name,
         version=version("hatchway"),
         description=_DESCRIPTION,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,  # an id may end with a slash
+        lifespan=running,
     )
-    app.include_router(api_routes(recommender))
-    app.include_router(page_routes(recommender, pages, settings))
+    app.include_router(api_routes(service))
+    app.include_router(listing_routes(service, nights_page))
+    app.include_router(page_routes(service, pages))
     _answer_errors(app, pages)
+    _answer_refused_posts(app)
     app.add_middleware(AnswerHead)
+    app.add_middleware(LimitBody, limit=service.settings.body_limit)
+    app.add_middleware(Metered, meter=service.meter)
     return app
+
+
+class LimitBody:
+    """Answers 413 where the body of a request is larger than anybody needs, before all of it has been read.
+
+    Args:
+        app: the application behind it.
+        limit: the most bytes.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app, self._limit = app, limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on, and count its bytes."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        detail = f"the body is larger than {self._limit:,} bytes, which is the most that is taken"
+        if not said.isdigit() or int(said) > self._limit:
+            await JSONResponse({"detail": detail}, 413)(scope, receive, send)
+            return
+        received = 0
+
+        async def counting() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._limit:
+                raise HTTPException(413, detail)
+            return message
+
+        await self._app(scope, counting, send)
 
 
 class AnswerHead:
@@ -76,7 +137,26 @@ class AnswerHead:
         async def send_headers(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        await self._app({**scope, "method": "GET"}, receive, send_headers)
+        scope["hatchway.head"] = True  # nobody is shown the row
+        scope["method"] = "GET"
+        await self._app(scope, receive, send_headers)
+
+
+def _answer_refused_posts(app: FastAPI) -> None:
+    """Answer posts of listings that cannot be taken; programs send them, so always with JSON."""
+
+    @app.exception_handler(RefusedPostError)
+    def refused(request: Request, error: RefusedPostError) -> Response:
+        del request
+        offences = [{"loc": ["body", *at], "msg": said, "type": "listing"} for at, said in error.offences]
+        return JSONResponse({"detail": offences}, 422)
+
+    @app.exception_handler(FailureError)
+    def failed(request: Request, error: FailureError) -> Response:
+        error_id = secrets.token_hex(6)
+        _LOGGER.error("error %s at %s %s: %s", error_id, request.method, request.url.path, error)
+        detail = f"it could not be done, and nothing has changed; the server's log has the cause under {error_id}"
+        return JSONResponse({"detail": detail, "error_id": error_id}, 503)
 
 
 def _answer_errors(app: FastAPI, pages: Pages) -> None:
@@ -90,6 +170,10 @@ def _answer_errors(app: FastAPI, pages: Pages) -> None:
     @app.exception_handler(UnknownIdError)
     def unknown(request: Request, error: UnknownIdError) -> Response:
         return problem(request, 404, "No such item", str(error))
+
+    @app.exception_handler(UsageError)
+    def cannot(request: Request, error: UsageError) -> Response:
+        return problem(request, 422, "That cannot be asked", str(error))
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:

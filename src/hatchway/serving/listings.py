@@ -1,19 +1,22 @@
 """What a page shows of an item, and finding items by title or id."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-import polars as pl
+import numpy.typing as npt
 
-from hatchway.data.catalogue import Catalogue
 from hatchway.errors import UnknownIdError
 from hatchway.index.protocol import Float32, Int64
 from hatchway.serving.placeholder import placeholder
+from hatchway.serving.stock import Stock
+from hatchway.serving.words import Words
 from hatchway.settings import Settings
 
 _MONTHS = (
@@ -65,6 +68,8 @@ class Listing:
         link: its id, quoted for a URL.
         drawing: an SVG image that stands in for a photo.
         score: the dot product with the query, where it stands in a row.
+        others: how many that are alike it stands for in a row.
+        sold: whether it is not for sale any more, or was left out of the bundle as gone.
     """
 
     item: int | str
@@ -79,54 +84,87 @@ class Listing:
     link: str
     drawing: str
     score: float | None = None
+    others: int = 0
+    sold: bool = False
 
 
 class Listings:
     """The items as a page shows them.
 
     Args:
-        catalogue: the bundle's catalogue.
+        stock: what is for sale.
         settings: how the pages look.
+        words: of the stock's bundle, where they were read before.
     """
 
-    def __init__(self, catalogue: Catalogue, settings: PageSettings) -> None:
-        self.catalogue = catalogue
+    def __init__(self, stock: Stock, settings: PageSettings, words: Words | None = None) -> None:
+        self.stock = stock
+        self.words = words or Words(stock.catalogue)
         self._settings = settings
         self._photos = settings.photos.resolve() if settings.photos is not None else None
-        frame = catalogue.frame
-        title = pl.col("title").fill_null("") if catalogue.has("title") else pl.lit("")
-        words = pl.concat_str(title, pl.lit(" "), pl.col("item").cast(pl.String)).str.to_lowercase()
-        self._words = frame.select(words.alias("words"))["words"]
-        engaged = frame["engagements"].to_numpy() if catalogue.has("engagements") else np.zeros(len(frame))
-        self._by_popularity = np.argsort(-engaged, kind="stable")
 
-    def at(self, rows: Int64, scores: Float32 | None = None) -> list[Listing]:
-        """Return the items of row numbers, in the order given, with their scores where there are any."""
+    def at(
+        self, rows: Int64, scores: Float32 | None = None, others: Sequence[Sequence[int]] | None = None
+    ) -> list[Listing]:
+        """Return the items of row numbers, in the order given, with their scores where there are any.
+
+        Args:
+            rows: [n] row numbers.
+            scores: [n] dot products.
+            others: for each of the n the row numbers of those that it stands for.
+        """
         given = [None] * len(rows) if scores is None else scores.tolist()
-        known = self.catalogue.frame[rows].to_dicts()
-        return [self._listing(item, score) for item, score in zip(known, given, strict=True)]
+        alike = [len(rest) for rest in others] if others is not None else [0] * len(rows)
+        known = zip(rows.tolist(), self.stock.describe(rows), given, alike, strict=True)
+        return [
+            self._listing(columns, score, count, gone=not self.stock.for_sale(row))
+            for row, columns, score, count in known
+        ]
 
     def popular(self, limit: int) -> Int64:
         """Return the row numbers of the items with most engagements, those that are gone last."""
-        if not self.catalogue.has("gone"):
-            return self._by_popularity[:limit]
-        there = self.catalogue.frame["gone"].is_null().to_numpy()[self._by_popularity]
-        return np.concatenate([self._by_popularity[there], self._by_popularity[~there]])[:limit]
+        by_popularity = self.words.by_popularity
+        there = self._there[by_popularity]
+        return np.concatenate([by_popularity[there], by_popularity[~there]])[:limit]
+
+    @cached_property
+    def _there(self) -> npt.NDArray[np.bool_]:
+        """Which of the bundle's items are for sale, [N]; an item that was gone when the bundle was made is not."""
+        there: npt.NDArray[np.bool_] = ~self.stock.facts.gone
+        catalogue = self.stock.catalogue
+        if catalogue.has("gone"):
+            gone = catalogue.frame["gone"].is_not_null().to_numpy().copy()
+            for row, values in self.stock.changed.items():
+                gone[row] = values.get("gone") is not None
+            there = there & ~gone
+        return there
 
     def search(self, text: str, limit: int) -> tuple[Int64, int]:
         """Find items whose title or id has every word of ``text``.
 
-        An item whose id is exactly ``text`` stands first, then come those with most engagements.
+        An item whose id is exactly ``text`` stands first, then posted listings, the newest first, then the others by
+        their engagements.
 
         Returns:
             up to ``limit`` row numbers, and how many there are in all.
         """
-        matching = np.ones(len(self._words), np.bool_)
-        for word in text.lower().split():
-            matching &= self._words.str.contains(word, literal=True).to_numpy()
-        found = self._by_popularity[matching[self._by_popularity]]
+        asked = text.lower().split()
+        matching = np.ones(len(self.words.of_items), np.bool_)
+        for word in asked:
+            matching &= self.words.of_items.str.contains(word, literal=True).to_numpy()
+        for row, values in self.stock.changed.items():
+            if "title" in values:
+                words = f"{values['title'] or ''} {self.stock.catalogue.ids[row]}".lower()
+                matching[row] = all(word in words for word in asked)
+        found = self.words.by_popularity[matching[self.words.by_popularity]]
+        posted = [
+            len(self.words.of_items) + place
+            for place, known in enumerate(self.stock.posted.known)
+            if all(word in f"{known.get('title') or ''} {known['item']}".lower() for word in asked)
+        ]
+        found = np.concatenate([np.array(posted[::-1], np.int64), found])
         try:
-            exact = self.catalogue.row(text.strip())
+            exact = self.stock.row(text.strip())
         except UnknownIdError:
             return found[:limit], len(found)
         found = np.concatenate([np.array([exact], np.int64), found[found != exact]])
@@ -147,7 +185,7 @@ class Listings:
             return None
         return path if allowed else None
 
-    def _listing(self, known: dict[str, Any], score: float | None) -> Listing:
+    def _listing(self, known: dict[str, Any], score: float | None, others: int, *, gone: bool) -> Listing:
         """Put one row of the catalogue into words."""
         item, category = known["item"], _text(known.get("category"))
         title = _text(known.get("title"))
@@ -164,6 +202,8 @@ class Listings:
             link=quote(str(item), safe=""),
             drawing=placeholder(title, category, str(item)),
             score=score,
+            others=others,
+            sold=gone or known.get("gone") is not None,
         )
 
 

@@ -29,8 +29,8 @@ def test_similar(client: httpx.Client) -> None:
     assert answer.json() == {
         "item": 10,
         "results": [
-            {"item": 50, "score": 3.0, "title": "Sofa, oak"},
-            {"item": 20, "score": 2.0, "title": "Oak <b>desk</b>"},
+            {"item": 50, "score": 3.0, "title": "Sofa, oak", "alike": []},
+            {"item": 20, "score": 2.0, "title": "Oak <b>desk</b>", "alike": []},
         ],
     }
 
@@ -68,8 +68,8 @@ def test_recommend(client: httpx.Client) -> None:
         assert answer.status_code == 200
         assert answer.json() == {
             "results": [
-                {"item": 50, "score": 2.5, "title": "Sofa, oak"},
-                {"item": 10, "score": 1.5, "title": "Oak bed"},
+                {"item": 50, "score": 2.5, "title": "Sofa, oak", "alike": []},
+                {"item": 10, "score": 1.5, "title": "Oak bed", "alike": []},
             ],
             "skipped": [],
         }
@@ -179,13 +179,15 @@ def test_health(client: httpx.Client, bundle: Bundle) -> None:
         "answers_by": "item vectors",
         "index": {"kind": "flat", "vectors": 5, "recall": 1.0, "recall_at": 5},
         "origin": {"step": 4},
+        "listings": {"new": 0, "gone": 0, "changed": 0, "unplaced": 0},
+        "index_age_days": None,
     }
 
 
 def test_openapi_describes_the_api(client: httpx.Client) -> None:
-    """The three routes, their limits and their refusals, and none of the pages."""
+    """The routes, their limits and their refusals, and none of the pages."""
     document = client.get("/openapi.json").json()
-    assert set(document["paths"]) == {"/similar/{item}", "/recommend", "/health"}
+    assert set(document["paths"]) == {"/similar/{item}", "/recommend", "/listings", "/health", "/metrics"}
     similar = document["paths"]["/similar/{item}"]["get"]
     k = next(parameter for parameter in similar["parameters"] if parameter["name"] == "k")["schema"]
     assert (k["minimum"], k["maximum"], k["default"]) == (1, 500, 10)
@@ -211,7 +213,7 @@ def test_an_unexpected_error_gets_an_id(
 ) -> None:
     """The caller learns the id and nothing else; the log has the id and the cause."""
 
-    def fail(self: Recommender, row: int, k: int) -> None:
+    def fail(self: Recommender, row: int, k: int, filters: object, *, collapse: bool = True) -> None:
         raise RuntimeError("the secret is /etc/passwd")
 
     monkeypatch.setattr(Recommender, "similar", fail)
@@ -236,7 +238,8 @@ def test_an_unexpected_error_gets_an_id(
 def test_head_is_answered_as_get_without_the_body(client: httpx.Client, path: str) -> None:
     """Monitors ask so; what only takes POST stays so, and the description names no HEAD."""
     get, head = client.get(path), client.head(path)
-    assert (head.status_code, head.headers, head.content) == (200, get.headers, b"")
+    told = {name: value for name, value in get.headers.items() if not name.startswith("hatchway-")}
+    assert (head.status_code, dict(head.headers), head.content) == (200, told, b"")
     assert client.head("/similar/11").status_code == 404
     assert client.head("/recommend").status_code == 405
     assert list(client.get("/openapi.json").json()["paths"]["/health"]) == ["get"]

@@ -1,20 +1,23 @@
 """What a page shows of an item, and what a search finds."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from hatchway.data.catalogue import Catalogue
 from hatchway.index.bundle import Bundle
 from hatchway.serving.listings import Listings, PageSettings
 from hatchway.serving.placeholder import placeholder
+from hatchway.serving.stock import Stock
+
+MakeBundle = Callable[[pl.DataFrame, np.ndarray], Bundle]
 
 
 def test_an_item_in_words(bundle: Bundle, photos: Path) -> None:
     """Everything that the catalogue knows, as it is printed."""
-    listings = Listings(bundle.catalogue, PageSettings(photos=photos, currency="€"))
+    listings = Listings(Stock.of(bundle), PageSettings(photos=photos, currency="€"))
     bed, nameless = listings.at(np.array([0, 3]))
     assert (bed.item, bed.title, bed.category, bed.price, bed.seller) == (10, "Oak bed", "bed", "€120", "Ann & Co")
     assert (bed.listed, bed.gone, bed.engagements, bed.photo, bed.link) == ("1 March 2026", "", 3, True, "10")
@@ -26,9 +29,10 @@ def test_an_item_in_words(bundle: Bundle, photos: Path) -> None:
     assert listings.at(np.array([], np.int64)) == []
 
 
-def test_a_catalogue_of_ids_alone() -> None:
+def test_a_catalogue_of_ids_alone(make_bundle: MakeBundle) -> None:
     """An item without anything known of it has a title, a link that survives any id, and a picture."""
-    listings = Listings(Catalogue(pl.DataFrame({"item": ["a/b?c#d", "ü ", "<script>"]})), PageSettings())
+    bundle = make_bundle(pl.DataFrame({"item": ["a/b?c#d", "ü ", "<script>"]}), np.eye(3, dtype=np.float32))
+    listings = Listings(Stock.of(bundle), PageSettings())
     slash, umlaut, script = listings.at(np.array([0, 1, 2]))
     assert (slash.title, slash.link, slash.engagements) == ("Item a/b?c#d", "a%2Fb%3Fc%23d", None)
     assert umlaut.link == "%C3%BC%20"
@@ -38,13 +42,12 @@ def test_a_catalogue_of_ids_alone() -> None:
     assert listings.search("a/b", 5)[0].tolist() == [0]
 
 
-def test_categories_may_be_lists() -> None:
+def test_categories_may_be_lists(make_bundle: MakeBundle) -> None:
     """Several categories stand side by side."""
     frame = pl.DataFrame({"item": [1, 2], "category": [["sofa", "teak"], []]})
-    assert [entry.category for entry in Listings(Catalogue(frame), PageSettings()).at(np.array([0, 1]))] == [
-        "sofa · teak",
-        "",
-    ]
+    listings = Listings(Stock.of(make_bundle(frame, np.eye(2, dtype=np.float32))), PageSettings())
+    assert [entry.category for entry in listings.at(np.array([0, 1]))] == ["sofa · teak", ""]
+    assert listings.words.categories == ("sofa",)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +64,14 @@ def test_categories_may_be_lists() -> None:
 )
 def test_search(bundle: Bundle, text: str, found: list[int]) -> None:
     """Every word has to be in the title or the id."""
-    rows, total = Listings(bundle.catalogue, PageSettings()).search(text, 10)
+    rows, total = Listings(Stock.of(bundle), PageSettings()).search(text, 10)
     assert (rows.tolist(), total) == (found, len(found))
 
 
-def test_an_exact_id_stands_first() -> None:
+def test_an_exact_id_stands_first(make_bundle: MakeBundle) -> None:
     """Item 7 before the more popular items that have a 7 somewhere; it counts once, and the limit holds."""
     frame = pl.DataFrame({"item": [77, 17, 7, 8], "title": ["a", "b", "c", "7 chairs"], "engagements": [5, 9, 0, 7]})
-    listings = Listings(Catalogue(frame), PageSettings())
+    listings = Listings(Stock.of(make_bundle(frame, np.eye(4, dtype=np.float32))), PageSettings())
     assert listings.search(" 7 ", 10)[0].tolist() == [2, 1, 3, 0]
     rows, total = listings.search("7", 2)
     assert (rows.tolist(), total) == ([2, 1], 4)
@@ -76,12 +79,12 @@ def test_an_exact_id_stands_first() -> None:
 
 def test_what_is_gone_is_no_beginning(bundle: Bundle) -> None:
     """Items 30 and 50 are as popular, but 50 is gone."""
-    assert Listings(bundle.catalogue, PageSettings()).popular(5).tolist() == [2, 0, 1, 3, 4]
+    assert Listings(Stock.of(bundle), PageSettings()).popular(5).tolist() == [2, 0, 1, 3, 4]
 
 
 def test_photos_come_from_their_folder_only(bundle: Bundle, photos: Path) -> None:
     """No way out of the folder, no other kind of file, nothing without a folder."""
-    listings = Listings(bundle.catalogue, PageSettings(photos=photos))
+    listings = Listings(Stock.of(bundle), PageSettings(photos=photos))
     assert listings.photo_file("bed.jpg") == (photos / "bed.jpg").resolve()
     (photos / "link.jpg").symlink_to(photos.parent / "secret.jpg")
     (photos / "ring.jpg").symlink_to("ring.jpg")
@@ -102,7 +105,7 @@ def test_photos_come_from_their_folder_only(bundle: Bundle, photos: Path) -> Non
     ):
         assert listings.photo_file(name) is None, name
     assert listings.photo_file(str((photos / "bed.jpg").resolve())) is not None
-    assert Listings(bundle.catalogue, PageSettings()).photo_file("bed.jpg") is None
+    assert Listings(Stock.of(bundle), PageSettings()).photo_file("bed.jpg") is None
 
 
 def test_placeholders_are_the_same_each_time() -> None:

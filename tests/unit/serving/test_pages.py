@@ -97,7 +97,8 @@ def test_every_page_stands_alone(client: httpx.Client) -> None:
         assert page.all("html") == [{"lang": "en"}]
         assert len(page.all("h1")) == len(page.all("main")) == len(page.text("title")) == 1
         assert page.all("script") == page.all("style") == []
-        assert {label["for"] for label in page.all("label")} == {field["id"] for field in page.all("input")}
+        fields = [*page.all("input"), *page.all("select")]
+        assert {label["for"] for label in page.all("label")} == {field["id"] for field in fields}
         assert all("alt" in image for image in page.all("img"))
         assert not [name for _, attributes in page.elements for name in attributes if name.startswith(("on", "style"))]
         for _, attributes in page.elements:
@@ -207,7 +208,7 @@ def test_an_empty_catalogue_has_a_page(
     assert "The catalogue of this bundle is empty." in client.get("/").text
     assert client.get("/similar/x").status_code == 404
     client = client_of(create_app(make_bundle(pl.DataFrame({"item": ["a"]}), np.ones((1, 2), np.float32))))
-    assert "There is no other item in the catalogue." in client.get("/listing/a").text
+    assert "There is no other item for sale." in client.get("/listing/a").text
 
 
 def test_under_another_path(bundle: Bundle, client_of: Callable[[FastAPI], httpx.Client]) -> None:

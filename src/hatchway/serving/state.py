@@ -1,0 +1,61 @@
+"""The folder of what outlives a restart: the journal of posted listings, and shown rows. One process at a time."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from hatchway.artefacts.alone import alone_in
+from hatchway.serving.journal import Journal
+from hatchway.serving.posts import Change, Item, Record
+
+JOURNAL = "listings.journal"
+
+
+class State:
+    """The folder, held from the first moment in which something lies in it.
+
+    Args:
+        folder: where it is; not made before something is posted.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._held = ExitStack()
+        self._journal: Journal | None = None
+
+    def records(self) -> dict[Item, Record]:
+        """Return what was posted before; nothing where nothing was.
+
+        Raises:
+            ArtefactError: the journal is damaged.
+            UsageError: another process holds the folder.
+        """
+        return self._open() if (self.folder / JOURNAL).exists() else {}
+
+    def append(self, changes: Iterable[Change], time: int) -> None:
+        """Write one post down, durably.
+
+        Raises:
+            FailureError: it could not be written, and is not in the journal.
+        """
+        if self._journal is None:
+            self._open()
+        assert self._journal is not None  # noqa: S101 - opened above
+        self._journal.append(changes, time)
+
+    def shorten(self, records: Mapping[Item, Record]) -> None:
+        """Rewrite the journal where it has become much longer than what it comes to."""
+        if self._journal is not None:
+            self._journal.shorten(records)
+
+    def close(self) -> None:
+        """Close the journal, and let others have the folder."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+        self._held.close()
+
+    def _open(self) -> dict[Item, Record]:
+        self._held.enter_context(alone_in(self.folder, "served from"))
+        self._journal, records = Journal.open(self.folder / JOURNAL)
+        return records
