@@ -19,6 +19,7 @@ from hatchway.errors import SettingsError
 from hatchway.evaluation.settings import EvaluationSettings
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.nightly.settings import NightlySettings
+from hatchway.screening.settings import ScreeningSettings
 from hatchway.settings import Settings
 from hatchway.towers.settings import ModelSettings
 from hatchway.training.mining.settings import MiningSettings
@@ -34,6 +35,7 @@ class RunSettings(Settings):
         split: what trains, what validates, what tests.
         model: the two towers.
         negatives: which negatives, and their correction.
+        screening: what may not stand as a negative.
         mining: which answers of an earlier model become negatives.
         training: the loop.
         evaluation: what is reported.
@@ -45,6 +47,7 @@ class RunSettings(Settings):
     split: SplitSettings = SplitSettings()
     model: ModelSettings = ModelSettings()
     negatives: NegativesSettings = NegativesSettings()
+    screening: ScreeningSettings = ScreeningSettings()
     mining: MiningSettings = MiningSettings()
     training: TrainingSettings = TrainingSettings()
     evaluation: EvaluationSettings = EvaluationSettings()

@@ -21,6 +21,9 @@ from hatchway.randomness import stream
 
 Bools = npt.NDArray[np.bool_]
 
+DECIDING = ("all", "popularity", "alike")
+"""The kinds of slices in which a loss refuses a night; the others are reported."""
+
 _CASES_AT_ONCE = 256
 
 
@@ -80,16 +83,17 @@ def compare(
         cases: what is asked.
         engagements: the log that the cases were made from.
         slices: beside all cases, which is always the first.
-        settings: metric, cut-off and bootstrap.
+        settings: metric, cut-off and bootstrap; its level holds for all slices that decide together (Bonferroni).
         seed: for the bootstrap.
     """
     old, new = (rank_cases(scorer, cases, engagements, depth=settings.k) for scorer in scorers)
     whole = Slice("all", "all", "every case", np.ones(len(cases.relevant_items), np.bool_))
     measure = METRICS[settings.metric]
+    asked = [piece for piece in (whole, *slices) if piece.chosen.any()]
+    # Looked at one by one, some of many slices would seem worse in a night where nothing is.
+    level = 1 - (1 - settings.level) / max(sum(piece.kind in DECIDING for piece in asked), 1)
     found = []
-    for piece in (whole, *slices):
-        if not piece.chosen.any():
-            continue
+    for piece in asked:
         mine, kept = old.only(piece.chosen)
         theirs, _ = new.only(piece.chosen)
         values = np.column_stack([measure(mine, settings.k), measure(theirs, settings.k)])
@@ -98,7 +102,7 @@ def compare(
             difference,
             cases.buyers[kept],
             resamples=settings.resamples,
-            level=settings.level,
+            level=level,
             generator=stream(seed, "gate", piece.kind, piece.name),
         )
         before, after = values.mean(axis=0)

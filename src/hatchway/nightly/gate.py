@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from hatchway.index.build import IndexFacts
-from hatchway.nightly.comparison import Compared
+from hatchway.nightly.comparison import DECIDING, Compared
 from hatchway.nightly.pointer import Verdict
 from hatchway.nightly.settings import GateSettings
 
@@ -25,7 +25,7 @@ def judge(
         settings: the limits.
     """
     verdicts = [_whole(index, offered), _recall(index, settings)]
-    verdicts += [_regression(piece, settings) for piece in compared]
+    verdicts += [_regression(piece, settings) for piece in compared if piece.kind in DECIDING]
     if shares is not None:
         verdicts.append(_shift(*shares, settings))
     return tuple(verdicts)

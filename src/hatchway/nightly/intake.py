@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import pydantic
 
+from hatchway.data.positives import USUAL_ENGAGEMENTS
 from hatchway.nightly.settings import IntakeSettings
 
 _HOUR = 3_600
@@ -101,11 +102,14 @@ def _is_positive(frame: pl.DataFrame, positive: Sequence[str]) -> pl.Series:
 
 
 def _jumped(frame: pl.DataFrame, hours: float) -> pl.Series:
-    """Mark the rows that lie hours away from the middle row of their session."""
+    """Mark the rows that lie hours away from the middle row of their session; purchases may, and are never marked."""
     if not hours or "session" not in frame.columns or "time" not in frame.columns:
         return pl.repeat(value=False, n=len(frame), eager=True)
-    away = (pl.col("time") - pl.col("time").median().over("session")).abs() > hours * _HOUR
-    return frame.select((away & pl.col("session").is_not_null()).fill_null(value=False).alias("jumped"))["jumped"]
+    far = (pl.col("time") - pl.col("time").median().over("session")).abs() > hours * _HOUR
+    wrong = far & pl.col("session").is_not_null()
+    if "event" in frame.columns:  # what was looked at today may be bought tonight
+        wrong &= ~pl.col("event").fill_null("").is_in(list(USUAL_ENGAGEMENTS))
+    return frame.select(wrong.fill_null(value=False).alias("jumped"))["jumped"]
 
 
 def _poisoned(frame: pl.DataFrame, positive: Sequence[str], settings: IntakeSettings) -> tuple[float | None, pl.Series]:

@@ -20,6 +20,8 @@ from hatchway.nightly.recipe import NightRecipe
 from hatchway.nightly.state import NightState
 from hatchway.nightly.view import DayView
 from hatchway.randomness import stream
+from hatchway.screening.screen import Screen
+from hatchway.screening.sellers import seller_rows, without_shops
 from hatchway.towers.build import build_model
 from hatchway.towers.features import FeatureReading, fit_reading
 from hatchway.towers.settings import ModelSettings
@@ -158,6 +160,15 @@ class Material:
     def before(self) -> TwoTower:
         """Yesterday's model, as it would serve today's items without having learned from today."""
         return self.model()
+
+    @cached_property
+    def screen(self) -> Screen:
+        """What may not stand as a negative beside which positive."""
+        settings = self.recipe.screening
+        sellers = None
+        if settings.seller and self.catalogue.has("seller"):
+            sellers, _ = without_shops(seller_rows(self.catalogue.frame["seller"]), settings.seller_share)
+        return Screen(settings, sellers)
 
     def candidates(self, log: Log) -> Bools:
         """Mark what can be recommended: what is for sale, and what the test part says was, [N] bool."""

@@ -49,8 +49,6 @@ from hatchway.nightly.steps import Steps
 from hatchway.nightly.taking_in import crowd_of, read_catalogue, refuse_no_day, take_in
 from hatchway.progress import note
 
-_EXPECTED = (HatchwayError, OSError)
-
 
 def run_night(store: Store | Path | str, nights: Path | str, day: str, recipe: NightRecipe) -> NightRecord:
     """Run the night of one day, or finish one that was interrupted.
@@ -93,10 +91,12 @@ def run_night(store: Store | Path | str, nights: Path | str, day: str, recipe: N
             previous = None if served is None else NightState.open(served / "state")
             steps = Steps(night / "work", _origin(store, number, previous, recipe))
             return _run(store, nights, night, steps, previous, recipe)
-        except _EXPECTED as error:
+        except Exception as error:
             outcome: Outcome = "refused" if isinstance(error, GateRefusedError) else "failed"
-            with contextlib.suppress(*_EXPECTED):  # a full disk takes no record either; the error is said all the same
-                _leave(nights, night, _record(day, outcome, before, steps, (str(error),)))
+            said = str(error) if isinstance(error, HatchwayError) else f"{type(error).__name__}: {error}"
+            # A full disk takes no record either; what happened is said all the same.
+            with contextlib.suppress(HatchwayError, OSError):
+                _leave(nights, night, _record(day, outcome, before, steps, (said,)))
             raise
 
 
@@ -127,7 +127,7 @@ def _run(
     note(f"{night.name}: mining with yesterday's index")
     bundle = None if served is None else nights / served / BUNDLE
     crowd = crowd_of(taken, settings.intake)
-    hard = recipe.of("negatives", "mining") | {"most_leaked": settings.most_leaked, "crowd": crowd}
+    hard = recipe.of("negatives", "screening", "mining") | {"most_leaked": settings.most_leaked, "crowd": crowd}
     mined = steps.take("mine", hard, lambda: mine_night(material, bundle, work, crowd))
     note(f"{night.name}: training")
     training = steps.take(

@@ -7,6 +7,7 @@ from hatchway.data.positives import PositivesSettings
 from hatchway.evaluation.settings import EvaluationSettings
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.nightly.settings import NightlySettings
+from hatchway.screening.settings import ScreeningSettings
 from hatchway.towers.settings import ModelSettings
 from hatchway.training.mining.settings import MiningSettings
 from hatchway.training.settings import TrainingSettings
@@ -20,6 +21,7 @@ class NightRecipe:
     positives: PositivesSettings
     model: ModelSettings
     negatives: NegativesSettings
+    screening: ScreeningSettings
     mining: MiningSettings
     training: TrainingSettings
     evaluation: EvaluationSettings

@@ -33,7 +33,7 @@ class IntakeSettings(Settings):
     most: float = pydantic.Field(default=4.0, gt=1)
     most_late: float = pydantic.Field(default=0.02, ge=0, le=1)
     most_repeated: float = pydantic.Field(default=0.001, ge=0, le=1)
-    longest_session_hours: float = pydantic.Field(default=12.0, ge=0)
+    longest_session_hours: float = pydantic.Field(default=6.0, ge=0)
     most_jumped: float = pydantic.Field(default=0.001, ge=0, le=1)
     poisoned_share: float = pydantic.Field(default=0.2, gt=0, le=1)
     poisoned_lift: float = pydantic.Field(default=5.0, ge=1)
@@ -81,7 +81,7 @@ class GateSettings(Settings):
         fewest_cases: slices with fewer cases are reported and decide nothing.
         most_shift: refused where the head's share of what is recommended moves by more than this.
         least_recall: refused where the index's measured recall is below this.
-        resamples, level: of the bootstrap over buyers.
+        resamples, level: of the bootstrap over buyers; the level holds for all slices that decide together.
         shifted_queries: so many listings' pages are asked for what is recommended.
     """
 

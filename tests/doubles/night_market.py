@@ -1,0 +1,135 @@
+"""A small market for nights, its days as they arrive, and what can go wrong with them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from hatchway.config import RunSettings
+from hatchway.data.store import Store, write_store
+from hatchway.simulation.settings import MarketSettings
+from hatchway.simulation.writing import simulate
+
+FIRST = 20_513  # 2026-03-01, days since 1970
+DAY = 86_400
+
+RECIPE = {
+    "seed": 3,
+    "model": {
+        "dimension": 16,
+        "text_buckets": 256,
+        "item": {
+            "categories": ["category", "style"],
+            "numbers": ["price"],
+            "texts": ["title"],
+            "id_dropout": 0.5,
+            "hidden": 16,
+        },
+        "context": {"history": 5, "hidden": 16, "text": False},
+    },
+    "negatives": {"uniform": 50},
+    "mining": {"first_rank": 11, "last_rank": 60},
+    "training": {"epochs": 4, "batch": 64, "checkpoint_steps": 3, "auc_pairs": 0},
+    "evaluation": {"k": [20], "resamples": 50, "baselines": []},
+    "nightly": {"gate": {"fewest_cases": 10, "resamples": 200}, "intake": {"poisoned_fewest": 12}},
+}
+"""A recipe whose nights take a fraction of a second."""
+
+
+def settings(**nightly: object) -> RunSettings:
+    """Return the small recipe, with some of ``[nightly]`` otherwise."""
+    return RunSettings.parse(RECIPE | {"nightly": RECIPE["nightly"] | nightly})  # type: ignore[operator]
+
+
+@dataclass(frozen=True, eq=False)
+class Days:
+    """A log and its catalogue, before they are a store.
+
+    Attributes:
+        events: the log, in the order of time, with a column ``order``.
+        catalogue: the items.
+    """
+
+    events: pl.DataFrame
+    catalogue: pl.DataFrame
+
+    def write(self, target: Path) -> Store:
+        """Write them as a store."""
+        return write_store(target, self.events, self.catalogue)
+
+    def of(self, day: int) -> pl.Expr:
+        """Choose the rows of a day, counted from 1."""
+        return pl.col("time") // DAY == FIRST + day - 1
+
+    def but(self, events: pl.DataFrame) -> "Days":
+        """Return the same catalogue with another log."""
+        return Days(events, self.catalogue)
+
+
+def market(folder: Path, days: int, listings: int = 700, buyers: int = 600) -> Days:
+    """Simulate a small market and read it back."""
+    store = simulate(
+        folder / "market", MarketSettings(listings=listings, buyers=buyers, days=days), seed=5, photos=False
+    )
+    return Days(store.events().collect(), store.catalogue().frame)
+
+
+def name(day: int) -> str:
+    """Name a day, counted from 1."""
+    return str(np.datetime64(FIRST + day - 1, "D"))
+
+
+def doubled(days: Days, day: int) -> Days:
+    """Deliver a day's events twice."""
+    again = days.events.filter(days.of(day))
+    orders = days.events["order"].max()
+    assert isinstance(orders, int)
+    again = again.with_columns(order=pl.col("order") + orders + 1)
+    return days.but(pl.concat([days.events, again]))
+
+
+def empty(days: Days, day: int) -> Days:
+    """Lose a day."""
+    return days.but(days.events.filter(~days.of(day)))
+
+
+def tenfold(days: Days, day: int) -> Days:
+    """Make ten of every event of a day, by other buyers, seconds apart."""
+    own = days.events.filter(days.of(day))
+    strangers = [
+        own.with_columns(
+            buyer=pl.col("buyer") + 10_000 * copy,
+            session=pl.col("session") + 1_000_000 * copy,
+            order=pl.col("order") + 1_000_000 * copy,
+        )
+        for copy in range(1, 10)
+    ]
+    return days.but(pl.concat([days.events, *strangers]))
+
+
+def poisoned(days: Days, day: int, share: float = 0.5) -> Days:
+    """Let one item be the object of half of a day's positives, all within one hour."""
+    positive = days.of(day) & pl.col("event").is_in(["save", "message"])
+    own = days.events.filter(positive)
+    hour = int(own["time"].median() or 0) // 3_600 * 3_600  # type: ignore[arg-type]
+    item = days.catalogue.filter(pl.col("listed") < own["time"].min())["item"][7]
+    count = int(len(own) * share / (1 - share))
+    made = own.sample(count, with_replacement=True, seed=1).with_columns(
+        item=pl.lit(item, pl.Int64),
+        time=hour + pl.int_range(count) * (3_600 // count),
+        order=pl.int_range(count) + 5_000_000,
+        session=pl.int_range(count) + 50_000_000,
+        buyer=pl.int_range(count) + 500_000,
+        query_item=pl.lit(None, pl.Int64),
+    )
+    return days.but(pl.concat([days.events, made.select(days.events.columns)]))
+
+
+def jumped(days: Days, day: int, sessions: int = 6, seconds: int = 30_000) -> Days:
+    """Let the clock jump by hours within some sessions of a day."""
+    own = days.events.filter(days.of(day) & (pl.col("time") % DAY < DAY - seconds - 7_200))
+    long = own.group_by("session").len().filter(pl.col("len") > 8).sort("session").head(sessions)["session"]
+    place = pl.int_range(pl.len()).over("session")
+    late = pl.col("session").is_in(long.to_list()) & days.of(day) & (place % 4 == 3)
+    return days.but(days.events.with_columns(time=pl.when(late).then(pl.col("time") + seconds).otherwise("time")))
