@@ -81,11 +81,15 @@ class Service:
         self._limits = SearchLimits(self.settings.exact_up_to, self.settings.deepest)
         self._changing = threading.Lock()
         self._state = State(state) if state is not None else None
-        self._records: dict[Item, Record] = self._state.records() if self._state is not None else {}
+        self._records = self._read_records()
         self._shown = ShownLog(state, self.settings, clock) if state is not None and self.settings.log_rows else None
         self.following = Following(nights, self.serve, self.settings.poll_seconds) if nights is not None else None
         self._started = False
-        self._shelf = self._new_shelf(bundle)
+        try:
+            self._shelf = self._new_shelf(bundle)
+        except BaseException:
+            self.close()
+            raise
 
     def now(self) -> Shelf:
         """Return the shelf as it is now; a request takes it once."""
@@ -218,6 +222,16 @@ class Service:
         newest = newest_day(self.nights) if self.nights is not None else None
         ends = [end, data_end({"day": newest}) if newest is not None else None]
         return max(0, max(other for other in ends if other is not None) - end) // _SECONDS_A_DAY
+
+    def _read_records(self) -> dict[Item, Record]:
+        """Read what was posted before; let go of the state where that fails."""
+        if self._state is None:
+            return {}
+        try:
+            return self._state.records()
+        except BaseException:
+            self._state.close()
+            raise
 
     def _new_shelf(self, bundle: Bundle) -> Shelf:
         """Make the shelf of a bundle and put it in place; what takes long is done before posts have to wait."""

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from hatchway.artefacts.alone import alone_in
+from hatchway.errors import FailureError
 from hatchway.serving.journal import Journal
 from hatchway.serving.posts import Change, Item, Record
 
@@ -12,23 +13,32 @@ JOURNAL = "listings.journal"
 
 
 class State:
-    """The folder, held from the first moment in which something lies in it.
+    """The folder, held by this process until it is closed.
 
     Args:
-        folder: where it is; not made before something is posted.
+        folder: where it is; made if it is not there.
+
+    Raises:
+        UsageError: another process holds it.
+        FailureError: it cannot be made.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._held = ExitStack()
         self._journal: Journal | None = None
+        self._held = ExitStack()
+        try:
+            self._held.enter_context(alone_in(folder, "served from"))
+        except OSError as error:
+            raise FailureError(
+                f"{folder} cannot be made ({error.strerror}); name a folder that can be written with --state"
+            ) from None
 
     def records(self) -> dict[Item, Record]:
         """Return what was posted before; nothing where nothing was.
 
         Raises:
             ArtefactError: the journal is damaged.
-            UsageError: another process holds the folder.
         """
         return self._open() if (self.folder / JOURNAL).exists() else {}
 
@@ -56,6 +66,5 @@ class State:
         self._held.close()
 
     def _open(self) -> dict[Item, Record]:
-        self._held.enter_context(alone_in(self.folder, "served from"))
         self._journal, records = Journal.open(self.folder / JOURNAL)
         return records

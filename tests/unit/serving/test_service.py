@@ -157,7 +157,8 @@ def test_a_bad_listing_refuses_the_whole_post(
     assert at == place
     assert said in why
     assert service.now() is shelf
-    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "state" / JOURNAL).exists()
+    service.close()
 
 
 def test_limits_of_new_listings(bundle: Bundle) -> None:
@@ -205,6 +206,8 @@ def test_a_state_is_of_one_process(bundle: Bundle, tmp_path: Path) -> None:
         Service(bundle, state=tmp_path / "state")
     service.close()
     Service(bundle, state=tmp_path / "state").close()
+    with pytest.raises(FailureError, match="cannot be made"):
+        Service(bundle, state=tmp_path / "bundle" / "manifest.json" / "state")
 
 
 def test_a_journal_that_cannot_be_written_changes_nothing(
@@ -239,8 +242,9 @@ def test_damage_in_a_journal_is_not_passed_over(bundle: Bundle, tmp_path: Path) 
     service.close()
     path = tmp_path / "state" / JOURNAL
     path.write_bytes(path.read_bytes().replace(b"i2", b"i9"))
-    with pytest.raises(ArtefactError, match="damaged in line 3"):
-        Service(bundle, state=tmp_path / "state")
+    for _ in range(2):  # and lets go of the state
+        with pytest.raises(ArtefactError, match="damaged in line 3"):
+            Service(bundle, state=tmp_path / "state")
 
 
 def test_a_long_journal_is_shortened(bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
