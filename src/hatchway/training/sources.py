@@ -113,6 +113,11 @@ def negatives_of(
             "negatives.mined is the only source, and nothing was mined; name an earlier model to mine with, or add "
             "another source, e.g. negatives.in_batch = true"
         )
+    if mined_from and not shared and all(source.source is Source.MINED for source in own):
+        raise SettingsError(
+            f"negatives.mined is the only source and begins at step {mined_from:,}: there is nothing to learn from "
+            "before; set mining.warm_up_epochs = 0, or add another source, e.g. negatives.in_batch = true"
+        )
     return Negatives(settings, seed, shared, own, queue, steps=steps, learned=learned, mined_from=mined_from)
 
 
