@@ -127,7 +127,9 @@ class Recommender:
             row = self._each_once(found.rows, found.scores, k, asked) if collapse else None
             row = row or Row(found.rows[:k], found.scores[:k], ((),) * min(k, len(found.rows)))
             if len(row.rows) == k or found.whole:
-                return Row(row.rows, ranking.exact_scores(row.rows), row.others)
+                scores = ranking.exact_scores(row.rows)
+                order = np.lexsort((row.rows, -scores))  # the same whichever way the ranking was found
+                return Row(row.rows[order], scores[order], tuple(row.others[place] for place in order.tolist()))
             depth *= 4
 
     def _each_once(self, rows: Int64, scores: Float32, k: int, asked: Int64) -> Row:
