@@ -11,9 +11,13 @@ from hatchway.towers.features import UNKNOWN, FeatureReading, ItemFeatures
 from hatchway.towers.settings import ModelSettings
 from hatchway.towers.tables import bag, scale_rows, table
 
+_LENGTH_UNIT = 0.1
+"""Of the logarithm of a length, so that lengths move a tenth as fast as what the vectors consist of: one number then
+changes all scores of an item."""
+
 
 class ItemTower(nn.Module):
-    """``item = normalise(own vector + f(columns))``.
+    """``item = length * normalise(own vector + f(columns))``, with length 1 unless it is learned.
 
     Args:
         count: N, the items that can have a vector of their own.
@@ -27,6 +31,7 @@ class ItemTower(nn.Module):
         self.count, self.settings, self.reading = count, settings, reading
         own, width = settings.item, settings.dimension
         self.own = table(count, width, settings.initial_scale) if own.id else None
+        self.length = table(count, 1, 0.0) if own.length == "learned" else None
         self.columns = ColumnEncoder(settings, reading) if own.columns else None
         self.categories: Tensor
         self.dense: Tensor
@@ -60,7 +65,9 @@ class ItemTower(nn.Module):
                 features = replace(features, categories=features.categories.masked_fill(hidden[:, 1:], UNKNOWN))
             parts.append(self.columns(features))
         vectors = parts[0] if len(parts) == 1 else parts[0] + parts[1]
-        return scale_rows(vectors) if self.settings.normalise else vectors
+        if not self.settings.normalise:
+            return vectors
+        return scale_rows(vectors) if self.length is None else scale_rows(vectors) * self._lengths(rows)
 
     def draw_hidden(self, places: int, seed: int, step: int) -> Tensor | None:
         """Draw what one step of training leaves out, so that the model learns to do without.
@@ -102,6 +109,12 @@ class ItemTower(nn.Module):
             )
         vectors: Tensor = self.columns(features)
         return scale_rows(vectors) if self.settings.normalise else vectors
+
+    def _lengths(self, rows: Tensor) -> Tensor:
+        """Return [M, 1]; 1 is the length of an item that training cannot reach, as it is that of a new one."""
+        assert self.length is not None  # noqa: S101  for the type checker
+        logarithms: Tensor = self.length(rows)
+        return logarithms.masked_fill(self.unreached[rows][:, None], 0.0).mul(_LENGTH_UNIT).exp()
 
     def _features_of(self, rows: Tensor) -> ItemFeatures:
         begin, end = self.gram_offsets[rows], self.gram_offsets[rows + 1]

@@ -17,6 +17,9 @@ class ItemSettings(Settings):
         numbers: catalogue columns that are numbers; missing values are marked, not guessed.
         texts: catalogue columns that are read as words and character n-grams.
         vectors: catalogue columns that hold ready-made vectors, all of one length.
+        length: ``one``: the vectors of a normalised model have length 1. ``learned``: every item's has a length of its
+            own, so that a score can be higher for whatever the query, as of an item that many want, and the direction
+            is left to say for whom.
         id_dropout: the share of items in a training batch whose own vector is hidden, so that the columns alone learn
             to place an item; only where there are columns.
         value_dropout: the share of the categories in a training batch that are read as unknown, so that a later item of
@@ -29,6 +32,7 @@ class ItemSettings(Settings):
     numbers: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     vectors: tuple[str, ...] = ()
+    length: Literal["one", "learned"] = "one"
     id_dropout: float = pydantic.Field(default=0.1, ge=0, lt=1)
     value_dropout: float = pydantic.Field(default=0.05, ge=0, lt=1)
     hidden: int = pydantic.Field(default=128, ge=1)
@@ -57,6 +61,9 @@ class ContextSettings(Settings):
         history_of: what a training row's history holds. ``before``: what its buyer did before it, weighted by place.
             ``others``: everything else that its buyer did, all alike (SVD++, Koren 2008), for logs that do not say
             when.
+        pools: how many means of the history are taken, each with weights of its own for the places counted from the
+            most recent; with ``history_of = "before"`` only. The first begins with all places alike, the next with the
+            very last ones, and each further one looks back four times as far.
         vectors: what stands for an item that is looked at, or in a history. ``own``: a vector for either purpose.
             ``item``: the vector that the item tower has of the item's id; a third of the numbers to be learned.
         text: use the query text, where the log has one.
@@ -67,6 +74,7 @@ class ContextSettings(Settings):
     query_item: bool = True
     history: int = pydantic.Field(default=20, ge=0)
     history_of: HistoryOf = "before"
+    pools: int = pydantic.Field(default=1, ge=1, le=16)
     vectors: Literal["own", "item"] = "own"
     text: bool = True
     buyer: bool = False
@@ -76,6 +84,8 @@ class ContextSettings(Settings):
     def _something(self) -> Self:
         if not (self.query_item or self.history or self.text or self.buyer):
             raise ValueError("a context tower needs at least one of query_item, history, text, buyer")
+        if self.pools > 1 and (not self.history or self.history_of == "others"):
+            raise ValueError(f"context.pools is {self.pools}, but there is no history whose places have an order")
         return self
 
 
@@ -101,7 +111,9 @@ class ModelSettings(Settings):
     context: ContextSettings = ContextSettings()
 
     @pydantic.model_validator(mode="after")
-    def _shared(self) -> Self:
+    def _fit(self) -> Self:
+        if self.item.length == "learned" and not (self.normalise and self.item.id):
+            raise ValueError("item.length is 'learned', which needs normalise and item.id; without them leave it 'one'")
         if self.kind == "context" and self.context.vectors == "item" and not self.item.id:
             raise ValueError("context.vectors is 'item', but item.id is false: there are no such vectors")
         return self

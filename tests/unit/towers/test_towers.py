@@ -79,12 +79,48 @@ def test_pooled_history_by_hand() -> None:
         tower.place_weights.copy_(torch.tensor([1.0, 0.0]))
     table = tower.by_history
     assert table is not None
-    pooled = tower._pooled(table, contexts([-1] * 3, [[1, 2], [4], []]), torch.device("cpu"))
+    (pooled,) = tower._pooled(table, contexts([-1] * 3, [[1, 2], [4], []]), torch.device("cpu"))
     weight = table.weight
     e = float(np.e)
     torch.testing.assert_close(pooled[0], (e * weight[2] + weight[1]) / (e + 1))
     torch.testing.assert_close(pooled[1], weight[4])
     assert float(pooled[2].detach().abs().max()) == 0
+
+
+def test_several_pools_begin_with_all_places_alike_and_with_the_last_one() -> None:
+    """Of [1, 2, 4]: the plain mean; and 4 with weight 1, 2 with 1/e, 1 with 1/e²; each can learn its own."""
+    settings = HISTORY.model_copy(update={"context": ContextSettings(query_item=False, text=False, history=3, pools=2)})
+    tower = build_model(CATALOGUE, 3, settings, 1).query_tower
+    assert isinstance(tower, ContextTower)
+    table = tower.by_history
+    assert table is not None
+    mean, last = tower._pooled(table, contexts([-1], [[1, 2, 4]]), torch.device("cpu"))
+    first, second, third = (table.weight[item] for item in (1, 2, 4))
+    torch.testing.assert_close(mean[0], (first + second + third) / 3)
+    e = float(np.e)
+    torch.testing.assert_close(last[0], (third + second / e + first / e**2) / (1 + 1 / e + 1 / e**2))
+    tower(contexts([-1], [[1, 2, 4]])).sum().backward()
+    assert tower.place_weights.grad is not None
+    assert all(row.abs().max() > 0 for row in tower.place_weights.grad)
+
+
+def test_a_learned_length_scales_all_scores_of_an_item_and_only_what_training_reaches_has_one() -> None:
+    """At the start every length is 1; a moved one changes the item's length and not its direction."""
+    living = np.array([True, True, False, True, True, True])
+    settings = ModelSettings.parse(
+        {"dimension": 4, "text_buckets": 50, "item": {"length": "learned", "categories": ["category"]}}
+    )
+    model = build_model(CATALOGUE, 3, settings, 1, living=living)
+    before = model.item(torch.arange(6))
+    torch.testing.assert_close(before.norm(dim=1), torch.ones(6))
+    assert model.item_tower.length is not None
+    with torch.no_grad():
+        model.item_tower.length.weight[1:3] = 5.0
+    after = model.item(torch.arange(6))
+    torch.testing.assert_close(after.norm(dim=1), torch.tensor([1.0, float(np.e) ** 0.5, 1.0, 1.0, 1.0, 1.0]))
+    torch.testing.assert_close(after[1] / after[1].norm(), before[1])
+    new = read_features(pl.DataFrame({"category": ["a"]}), model.item_tower.reading)
+    torch.testing.assert_close(model.item_tower.new(new).norm(dim=1), torch.ones(1))
 
 
 def test_a_history_of_others_is_a_set_and_without_layers_the_query_is_the_sum_of_its_parts() -> None:
@@ -218,6 +254,9 @@ def test_gradients_touch_looked_up_rows_only() -> None:
         ({"item": {"categories": ["x"], "texts": ["x"]}}, "'x' is named twice"),
         ({"context": {"query_item": False, "history": 0, "text": False}}, "at least one of query_item"),
         ({"item": {"categoreis": []}}, "did you mean 'categories'"),
+        ({"normalise": False, "item": {"length": "learned"}}, "needs normalise and item.id"),
+        ({"context": {"pools": 3, "history_of": "others"}}, "context.pools is 3, but there is no history"),
+        ({"context": {"pools": 2, "history": 0}}, "context.pools is 2, but there is no history"),
         ({"dimension": 0}, "greater than or equal to 1"),
     ],
 )
