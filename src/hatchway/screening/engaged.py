@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from hatchway.negatives.ledger import Ledger, Masked
-from hatchway.negatives.matching import matching_columns
+from hatchway.negatives.matching import matching_columns, matching_pairs
 from hatchway.negatives.sources import Reason
 
 
@@ -17,10 +17,9 @@ def engaged_columns(ledger: Ledger, known_items: Tensor, known_offsets: Tensor) 
         known_offsets: [B + 1] int64, where each row's known items begin.
 
     Returns:
-        Coordinates with reason ``ENGAGED``; a pair may come twice when the buyer engaged twice, and
-        :func:`~hatchway.negatives.ledger.with_masked` keeps one.
+        Coordinates with reason ``ENGAGED``, sorted by row and column, each pair once however often the buyer engaged.
     """
-    rows, columns = matching_columns(ledger.items, known_items, _rows_of(known_offsets))
+    rows, columns = matching_pairs(ledger.items, known_items, known_offsets)
     return Masked(rows, columns, torch.full_like(rows, Reason.ENGAGED, dtype=torch.int8))
 
 

@@ -35,6 +35,7 @@ class Screen:
         sellers: [N] int64 number of each item's seller, −1 where unknown; None: the reason is off.
         photos: which photos are near-identical; None: the reason is off.
         titles: which titles say the same; None: the reason is off.
+        notes: what was found and what is off, in lines that have been said.
 
     Raises:
         DataError: the parts are of different numbers of items.
@@ -44,6 +45,7 @@ class Screen:
     sellers: Int64 | None = None
     photos: SimilarItems | None = None
     titles: SimilarItems | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse parts of different catalogues."""

@@ -1,0 +1,150 @@
+"""Whether two photos that look alike from afar are one picture: laid over each other, what is left of the difference?
+
+A 64-bit hash knows the coarse light of a picture and nothing of its colours or details, so two wardrobes before a white
+wall have near hashes. Here the one thumbnail is moved, scaled and turned until it lies on the other as well as it can
+(Lucas and Kanade 1981, compositional steps), brightness is evened out, and the worst hundredth of the picture decides.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, grid_sample
+
+from hatchway.screening.hashes import View
+from hatchway.screening.thumbnails import SIDE, Float32, UInt8
+
+_BLOCK = 512
+_STEPS = 6
+_LIGHT = (0.299, 0.587, 0.114)
+_HOPELESS = 0.6
+_BRIGHTER = 1.4
+_STRETCHED = 0.08
+_SCALED = 0.2
+_WORST = 0.01
+_GREY = 0.03
+
+
+def differences(
+    pixels: UInt8, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], views: list[View]
+) -> Float32:
+    """Lay the second photo of each pair, seen as the view says, over the first, and return what differs.
+
+    Allowed between them are frames that differ by up to a tenth or a little more, small turns, and brightness up to a
+    factor of 1.4. Colours are compared where both photos have any.
+
+    Args:
+        pixels: [N, 32, 32, 3] uint8.
+        first: [P] rows of the photos.
+        second: [P] rows of the photos.
+        views: [P], how the second photo comes near to the first: where the search begins.
+
+    Returns:
+        [P] float32: the mean difference of the worst hundredth of the picture, as a share of full light; infinite
+        where the one cannot be laid over the other.
+    """
+    found = np.full(len(first), np.inf, np.float32)
+    for start in range(0, len(first), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        still, moved = (_channels(pixels[rows[block]]) for rows in (first, second))
+        mirrored = torch.tensor([view.mirrored for view in views[block]])
+        moved = torch.where(mirrored[:, None, None, None], moved.flip(3), moved)
+        found[block] = _differences(still, moved, _begin(views[block])).numpy()
+    return found
+
+
+def _channels(pixels: UInt8) -> Tensor:
+    """Return pictures as [n, 3, 32, 32] float32 from 0 to 1."""
+    return torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 255
+
+
+def _begin(views: list[View]) -> Tensor:
+    """Return the maps from the places of the first picture to those of the second, [n, 3, 3], for −1 to 1 across."""
+    maps = torch.eye(3).repeat(len(views), 1, 1)
+    for row, view in enumerate(views):
+        left = 1 - view.left - view.size if view.mirrored else view.left
+        maps[row, 0, 0] = maps[row, 1, 1] = view.size
+        maps[row, 0, 2], maps[row, 1, 2] = 2 * left + view.size - 1, 2 * view.top + view.size - 1
+    return maps
+
+
+def _differences(still: Tensor, moved: Tensor, maps: Tensor) -> Tensor:
+    """Align and compare; pairs that are hopeless are left out of what costs time. [n] float32."""
+    result = torch.full((len(still),), torch.inf)
+    light = torch.tensor(_LIGHT)[:, None, None]
+    grey, other = ((picture * light).sum(1, keepdim=True) for picture in (still, moved))
+    going = torch.nonzero(_seen(grey, other, maps)[2] > _HOPELESS)[:, 0]
+    if not len(going):
+        return result
+    still, moved, maps, grey, other = still[going], moved[going], maps[going], grey[going], other[going]
+    best, closest = _seen(grey, other, maps)[2], maps
+    for _ in range(_STEPS):
+        maps = _step(grey, other, maps)
+        agreement = _seen(grey, other, maps)[2]
+        better = agreement > best
+        best = torch.where(better, agreement, best)
+        closest = torch.where(better[:, None, None], maps, closest)
+    down, across = closest[:, 1, :2].norm(dim=1), closest[:, 0, :2].norm(dim=1)
+    shape = (across / down - 1).abs() < _STRETCHED
+    shape &= (across - 1).abs().maximum((down - 1).abs()) < _SCALED
+    result[going] = torch.where(shape, _difference(still, moved, closest), torch.inf)
+    return result
+
+
+_ACROSS, _DOWN = torch.meshgrid(*(2 * [(2 * torch.arange(SIDE) + 1) / SIDE - 1]), indexing="xy")
+_PLACES = torch.stack([_ACROSS, _DOWN, torch.ones_like(_ACROSS)], -1).reshape(-1, 3)
+
+
+def _warped(picture: Tensor, maps: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the picture as the maps see it, and which of its places lie within it, [n, 1, 32, 32] float32."""
+    places = (maps[:, :2] @ _PLACES.T).transpose(1, 2).reshape(-1, SIDE, SIDE, 2)
+    within = (places.abs() <= 1).all(-1).float()[:, None]
+    return grid_sample(picture, places, align_corners=False, padding_mode="border"), within
+
+
+def _seen(still: Tensor, moved: Tensor, maps: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return both pictures with mean 0 and deviation 1 where they overlap, and their correlation there, [n]."""
+    warped, within = _warped(moved, maps)
+    size = within.sum((1, 2, 3), keepdim=True).clamp(min=1)
+    even = []
+    for picture in (still, warped):
+        centred = (picture - (picture * within).sum((1, 2, 3), keepdim=True) / size) * within
+        spread = (centred.square().sum((1, 2, 3), keepdim=True) / size).sqrt()
+        even.append(centred / spread.clamp(min=1e-4))
+    # Where little overlaps, agreement says nothing.
+    agreement = torch.where(size > SIDE * SIDE / 2, (even[0] * even[1]).sum((1, 2, 3), keepdim=True) / size, 0.0)
+    return even[0], even[1], agreement[:, 0, 0, 0]
+
+
+def _step(still: Tensor, moved: Tensor, maps: Tensor) -> Tensor:
+    """Move the maps once towards less difference: a least-squares step in the six numbers of an affine map."""
+    here, there, _ = _seen(still, moved, maps)
+    across, down = torch.zeros_like(there), torch.zeros_like(there)
+    across[..., 1:-1] = (there[..., 2:] - there[..., :-2]) * (SIDE / 4)
+    down[..., 1:-1, :] = (there[..., 2:, :] - there[..., :-2, :]) * (SIDE / 4)
+    slopes = torch.stack([part.flatten(1) for part in (across, down)], 1)
+    changes = (slopes[:, :, None] * _PLACES.T).flatten(1, 2)
+    square = changes @ changes.transpose(1, 2)
+    # A picture of stripes does not say how far it lies along them; a little damping leaves that as it is.
+    square = square + torch.eye(6) * (1e-3 + 1e-2 * square.diagonal(dim1=1, dim2=2).mean(1)[:, None, None])
+    move = torch.linalg.solve(square, changes @ (here - there).flatten(1)[..., None])
+    towards = torch.eye(3).repeat(len(maps), 1, 1)
+    towards[:, :2] += move.reshape(-1, 2, 3)
+    return maps @ towards
+
+
+def _difference(still: Tensor, moved: Tensor, maps: Tensor) -> Tensor:
+    """Return the mean difference of the worst hundredth of the picture, [n] from 0 to 1, brightness evened out."""
+    warped, within = _warped(moved, maps)
+    light = torch.tensor(_LIGHT)[:, None, None]
+    # Black-and-white has no colour anywhere; a grey sofa before a white wall has some in its shadows.
+    colourless = torch.stack([(p.amax(1) - p.amin(1)).amax((1, 2)) < _GREY for p in (still, warped)]).any(0)
+    pictures = [
+        torch.where(colourless[:, None, None, None], (p * light).sum(1, keepdim=True).expand_as(p), p) * within
+        for p in (still, warped)
+    ]
+    gain = (pictures[0] * pictures[1]).sum((1, 2, 3)) / pictures[1].square().sum((1, 2, 3)).clamp(min=1e-6)
+    left = pictures[0] - gain.clamp(1 / _BRIGHTER, _BRIGHTER)[:, None, None, None] * pictures[1]
+    # Compression and edges that lie half a pixel apart leave differences that cancel among neighbours.
+    worst = avg_pool2d(left, 3, 1, 1).abs().amax(1).flatten(1).topk(max(1, int(_WORST * SIDE * SIDE)), 1)
+    return worst.values.mean(1)
