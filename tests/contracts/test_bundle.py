@@ -16,7 +16,7 @@ from hatchway.index.bundle import Bundle, BundleContents, is_bundle, write_bundl
 
 PARTS = {
     "catalogue.parquet",
-    "index.faiss",
+    "index.safetensors",
     "item_vectors.safetensors",
     "manifest.json",
     "settings.json",
@@ -104,6 +104,8 @@ def test_the_manifest_says_what_it_is(tmp_path: Path) -> None:
         "recall": 1.0,
         "recall_at": 10,
         "recall_queries": 20,
+        "recall_low": 1.0,
+        "recall_high": 1.0,
     }
     assert {part["name"] for part in said["parts"]} == PARTS - {"manifest.json"}
     assert str(tmp_path) not in text
@@ -205,7 +207,7 @@ def test_an_index_of_another_size_than_the_manifest_says_is_refused(tmp_path: Pa
     path = tmp_path / "bundle" / "manifest.json"
     said = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps(said | {"index": said["index"] | {"vectors": 59}}), encoding="utf-8")
-    with pytest.raises(ArtefactError, match=r"index\.faiss has 60 vectors, the manifest says 59"):
+    with pytest.raises(ArtefactError, match=r"index\.safetensors has 60 vectors, the manifest says 59"):
         _ = Bundle.open(tmp_path / "bundle").index
 
 

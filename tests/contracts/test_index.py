@@ -1,20 +1,26 @@
 """Every index, through one suite: the same questions, the same right answers."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pytest
+import safetensors
+import safetensors.numpy
 
 from hatchway.data.catalogue import Catalogue
-from hatchway.errors import ArtefactError, DataError, HatchwayError, UsageError
-from hatchway.index.approximate import FlatIndex, IvfIndex, build_flat, build_ivf, load_index
-from hatchway.index.exact import ExactIndex
+from hatchway.errors import ArtefactError, DataError, UsageError
+from hatchway.index.approximate import IvfIndex, build_ivf
+from hatchway.index.exact import ExactIndex, Products
+from hatchway.index.files import load_index, save_index
 from hatchway.index.protocol import Index
+from hatchway.index.streaming import neighbours
 
 Build = Callable[[npt.ArrayLike, npt.ArrayLike | None], Index]
 
@@ -26,7 +32,20 @@ def _ivf(vectors: npt.ArrayLike, rows: npt.ArrayLike | None) -> Index:
     return index
 
 
-BUILDS: dict[str, Build] = {"exact": ExactIndex, "flat": build_flat, "ivf-sq8": _ivf}
+def _exact(products: Products, *, use_compiled: bool) -> Build:
+    """Build an exact index whose quick scores are made in a certain way; none may change an answer."""
+    return lambda vectors, rows: ExactIndex(vectors, rows, products=products, use_compiled=use_compiled)
+
+
+BUILDS: dict[str, Build] = {
+    "exact": ExactIndex,
+    "exact, bf16": _exact("bf16", use_compiled=True),
+    "exact, float32": _exact("float32", use_compiled=True),
+    "exact, bf16, plain": _exact("bf16", use_compiled=False),
+    "exact, float32, plain": _exact("float32", use_compiled=False),
+    "ivf-sq8": _ivf,
+}
+EXACT = [name for name in BUILDS if name.startswith("exact")]
 
 
 @pytest.fixture(params=list(BUILDS))
@@ -87,10 +106,20 @@ def test_duplicates_stand_in_row_order(build: Build) -> None:
     assert scores[0].tolist() == [2.0] * 4 + [1.0] * 4 + [0.0] * 4
 
 
-def test_a_cut_through_duplicates_takes_different_rows(build: Build) -> None:
-    """Where ten rows tie for three places, three different ones of them are returned."""
+@pytest.mark.parametrize("name", EXACT)
+def test_a_cut_through_duplicates_takes_the_first_rows(name: str) -> None:
+    """Where ten rows tie for three places, the three of lowest row number are returned."""
+    vectors = np.concatenate([np.zeros((20, 3)), np.ones((10, 3)), np.zeros((9000, 3))]).astype(np.float32)
+    index = BUILDS[name](vectors, None)
+    scores, rows = index.search([[1.0, 1.0, 1.0]], 3)
+    assert (rows[0].tolist(), scores[0].tolist()) == ([20, 21, 22], [3.0] * 3)
+    assert index.search([[1.0, 1.0, 1.0]], 13).rows[0].tolist() == [*range(20, 30), 0, 1, 2]
+
+
+def test_a_cut_through_duplicates_takes_different_rows() -> None:
+    """In an approximate index, too, three different ones of ten tied rows take three places."""
     vectors = np.concatenate([np.zeros((20, 3)), np.ones((10, 3))]).astype(np.float32)
-    scores, rows = build(vectors, None).search([[1.0, 1.0, 1.0]], 3)
+    scores, rows = _ivf(vectors, None).search([[1.0, 1.0, 1.0]], 3)
     assert len(set(rows[0].tolist()) & set(range(20, 30))) == 3
     assert scores[0].tolist() == [3.0] * 3
 
@@ -116,7 +145,7 @@ def test_more_asked_for_than_there_is(build: Build, count: int) -> None:
         assert found_scores[count:].tolist() == [-np.inf] * 7
 
 
-@pytest.mark.parametrize("name", ["exact", "flat"])
+@pytest.mark.parametrize("name", EXACT)
 def test_empty(name: str) -> None:
     """An index of nothing answers with empty places."""
     index = BUILDS[name](np.empty((0, 5), np.float32), None)
@@ -169,6 +198,7 @@ def test_any_memory_layout_and_number_type(build: Build) -> None:
         np.asfortranarray(vectors),
         vectors.astype(np.float64),
         vectors.astype(int),
+        vectors.astype(np.float16),
         backwards,
     ):
         for asked in (np.asfortranarray(queries), queries.astype(np.float64), queries[::-1][::-1]):
@@ -233,59 +263,162 @@ def test_external_ids(build: Build, ids: pl.Series) -> None:
     assert catalogue.external(rows).to_list() == [ids[1], ids[3], ids[2]]
 
 
-@pytest.mark.parametrize("make", [build_flat, build_ivf])
-def test_save_and_load(make: Callable[..., FlatIndex | IvfIndex], tmp_path: Path) -> None:
-    """A loaded index answers bit for bit as the saved one, row numbers and probes included."""
+@pytest.mark.parametrize("make", [ExactIndex, build_ivf])
+def test_save_and_load(make: Callable[..., ExactIndex | IvfIndex], tmp_path: Path) -> None:
+    """A loaded index answers bit for bit as the saved one, row numbers and probes included; its bytes stay the same."""
     vectors, queries, rows = _draw(21, 400, 6), _draw(22, 20, 6), np.arange(399, 0, -3)
-    index = make(vectors, rows)
-    if isinstance(index, IvfIndex):
-        index.set_probes(5)
-    index.save(tmp_path / "a.faiss")
-    again = load_index(tmp_path / "a.faiss", vectors)
-    assert type(again) is type(index)
-    assert len(again) == len(index) == 133
+    first, second = make(vectors, rows), make(vectors, rows)
+    for index in (first, second):
+        if isinstance(index, IvfIndex):
+            index.set_probes(5)
+    save_index(tmp_path / "a", first, vectors)
+    again = load_index(tmp_path / "a", vectors)
+    assert type(again) is type(first)
+    assert len(again) == len(first) == 133
     if isinstance(again, IvfIndex):
         assert again.probes == 5
-    np.testing.assert_array_equal(again.search(queries, 9).rows, index.search(queries, 9).rows)
-    np.testing.assert_array_equal(again.search(queries, 9).scores, index.search(queries, 9).scores)
-    again.save(tmp_path / "b.faiss")
-    make(vectors, rows).save(tmp_path / "c.faiss")
-    if isinstance(index, FlatIndex):  # the third IVF index was not told its probes
-        assert (tmp_path / "a.faiss").read_bytes() == (tmp_path / "c.faiss").read_bytes()
-    assert (tmp_path / "a.faiss").read_bytes() == (tmp_path / "b.faiss").read_bytes()
+    np.testing.assert_array_equal(again.search(queries, 9).rows, first.search(queries, 9).rows)
+    np.testing.assert_array_equal(again.search(queries, 9).scores, first.search(queries, 9).scores)
+    save_index(tmp_path / "b", again, vectors)
+    save_index(tmp_path / "c", second, vectors)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
 
 
-@pytest.mark.parametrize("make", [build_flat, build_ivf])
+@pytest.mark.parametrize("make", [ExactIndex, build_ivf])
 @pytest.mark.parametrize("left", [0.0, 0.02, 0.5, 0.999])
-def test_a_file_cut_short_is_refused(make: Callable[..., FlatIndex | IvfIndex], left: float, tmp_path: Path) -> None:
+def test_a_file_cut_short_is_refused(make: Callable[..., ExactIndex | IvfIndex], left: float, tmp_path: Path) -> None:
     """Whatever is left of an index file, it is no index."""
     vectors = _draw(23, 300, 6)
-    path = tmp_path / "index.faiss"
-    make(vectors).save(path)
+    path = tmp_path / "index.safetensors"
+    save_index(path, make(vectors), vectors)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * left)])
     with pytest.raises(ArtefactError, match="cut short"):
         load_index(path, vectors)
+    path.unlink()
+    with pytest.raises(ArtefactError, match="missing"):
+        load_index(path, vectors)
 
 
-@pytest.mark.parametrize("make", [build_flat, build_ivf])
-@pytest.mark.parametrize("others", [(299, 6), (300, 5), (0, 6)])
+@pytest.mark.parametrize("make", [ExactIndex, build_ivf])
+@pytest.mark.parametrize("others", [(299, 6), (301, 6), (300, 5), (0, 6), (300, 6)])
 def test_an_index_of_other_vectors_is_refused(
-    make: Callable[..., FlatIndex | IvfIndex], others: tuple[int, int], tmp_path: Path
+    make: Callable[..., ExactIndex | IvfIndex], others: tuple[int, int], tmp_path: Path
 ) -> None:
-    """An index that names rows which the vectors do not have, or has another d, belongs to others."""
-    make(_draw(24, 300, 6)).save(tmp_path / "index.faiss")
+    """An index of another N or d, or of as many vectors by other weights, belongs to others."""
+    vectors = _draw(24, 300, 6)
+    save_index(tmp_path / "index", make(vectors), vectors)
     with pytest.raises(ArtefactError, match="belongs to others"):
-        load_index(tmp_path / "index.faiss", _draw(25, *others))
+        load_index(tmp_path / "index", _draw(25, *others))
 
 
-def test_an_index_of_distances_is_refused(tmp_path: Path) -> None:
-    """An index by Euclidean distance would rank by another score than the one trained for."""
-    vectors = _draw(26, 20, 6)
-    for index in (faiss.IndexIDMap(faiss.IndexFlatL2(6)), faiss.IndexFlatIP(6)):
-        faiss.write_index(index, str(tmp_path / "index.faiss"))
-        with pytest.raises(HatchwayError, match=r"inner product|IndexFlat"):
-            load_index(tmp_path / "index.faiss", vectors)
+def _rewritten(path: Path, header: dict[str, object] | None, tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write an index file that says what it should not."""
+    metadata = None if header is None else {"hatchway": json.dumps(header)}
+    safetensors.numpy.save_file(dict(tensors), path, metadata=metadata)
+
+
+def test_a_file_that_says_something_else_is_refused(tmp_path: Path) -> None:
+    """Another score, version or kind, rows that are not there, parts that are missing, and files of other programs."""
+    vectors, path = _draw(26, 20, 6), tmp_path / "index"
+    save_index(path, ExactIndex(vectors), vectors)
+    with safetensors.safe_open(path, framework="numpy") as file:
+        header = json.loads(file.metadata()["hatchway"])
+    rows = {"rows": np.arange(20)}
+    for change, message in (
+        ({"score": "cosine"}, "score = 'cosine'"),
+        ({"version": 2}, "version = 2"),
+        ({"kind": "hnsw"}, "kind = 'hnsw'"),
+        ({"kind": "ivf-sq8"}, "no part 'faiss'"),
+        ({"dimension": 7}, "belongs to others"),
+    ):
+        _rewritten(path, header | change, rows)
+        with pytest.raises(ArtefactError, match=message):
+            load_index(path, vectors)
+    _rewritten(path, None, rows)
+    with pytest.raises(ArtefactError, match="no index of Hatchway"):
+        load_index(path, vectors)
+    for wrong in (np.array([3, 20]), np.array([-1]), np.array([0.0])):
+        _rewritten(path, header, {"rows": wrong})
+        with pytest.raises(ArtefactError, match="belongs to others"):
+            load_index(path, vectors)
+    distances = faiss.IndexIVFScalarQuantizer(faiss.IndexFlatL2(6), 6, 1, faiss.ScalarQuantizer.QT_8bit)
+    flat = faiss.serialize_index(faiss.IndexFlatIP(6))
+    for blob in (faiss.serialize_index(distances), flat):
+        _rewritten(path, header | {"kind": "ivf-sq8"}, {"faiss": blob})
+        with pytest.raises(ArtefactError, match="inner product"):
+            load_index(path, vectors)
+    _rewritten(path, header | {"kind": "ivf-sq8"}, {"faiss": flat[:-30]})
+    with pytest.raises(ArtefactError, match="FAISS cannot read"):
+        load_index(path, vectors)
+
+
+def test_rows_that_are_gone_are_never_returned_and_leave_no_gap(build: Build) -> None:
+    """However many of the best are gone, the next best stand in their places, and -1 only where none is left."""
+    vectors, queries = _draw(31, 600, 5), _draw(32, 8, 5)
+    index = build(vectors, None)
+    whole = index.search(queries, 600)
+    for gone in (0, 1, 100, 550, 595, 600):
+        without = np.zeros(600, np.bool_)
+        without[whole.rows[0, :gone]] = True
+        scores, rows = index.search(queries, 12, without=without)
+        for query in range(8):
+            left = [row for row in whole.rows[query].tolist() if not without[row]][:12]
+            assert rows[query].tolist() == left + [-1] * (12 - len(left))
+            assert np.isneginf(scores[query, len(left) :]).all()
+
+
+def test_gone_rows_of_an_index_of_some_rows(build: Build) -> None:
+    """What is gone is said of all row numbers, and those that the index never had stay out."""
+    vectors, queries = _draw(33, 90, 5), _draw(34, 3, 5)
+    for chosen in (np.arange(0, 90, 9), np.setdiff1d(np.arange(90), [4, 5, 40])):
+        without = np.zeros(90, np.bool_)
+        without[[0, 18, 40, 41]] = True
+        rows = build(vectors, chosen).search(queries, 90, without=without).rows
+        for query, found in zip(queries, rows, strict=True):
+            left = [row for row in _ranking(vectors, query)[0] if row in chosen and not without[row]]
+            assert found.tolist() == left + [-1] * (90 - len(left))
+
+
+@pytest.mark.parametrize("without", [np.zeros(4, np.bool_), np.zeros((5, 1), np.bool_), np.zeros(5, np.int64)])
+def test_gone_rows_must_be_said_of_each_row(build: Build, without: npt.NDArray[np.bool_]) -> None:
+    """A mask of another length or type is refused, and never guessed at."""
+    with pytest.raises(DataError, match="each of the 5 rows"):
+        build(_draw(35, 5, 4), None).search(_draw(36, 1, 4), 2, without=without)
+
+
+def test_answers_come_block_by_block(build: Build) -> None:
+    """One array is cut into blocks, given blocks are answered as they are, and nothing is read before it is needed."""
+    vectors, queries = _draw(37, 200, 4), _draw(38, 25, 4)
+    index = build(vectors, None)
+    without = np.zeros(200, np.bool_)
+    without[::3] = True
+    whole = index.search(queries, 6, without=without)
+    blocks = list(neighbours(index, queries, 6, without=without, at_once=10))
+    assert [len(block.rows) for block in blocks] == [10, 10, 5]
+    np.testing.assert_array_equal(np.concatenate([block.rows for block in blocks]), whole.rows)
+    np.testing.assert_array_equal(np.concatenate([block.scores for block in blocks]), whole.scores)
+    given = neighbours(index, iter([queries[:3], queries[3:3], np.full((1, 4), np.nan)]), 6, without=without)
+    np.testing.assert_array_equal(next(given).rows, whole.rows[:3])
+    assert next(given).rows.shape == (0, 6)
+    with pytest.raises(DataError, match="row 0 of the queries"):
+        next(given)
+    assert list(neighbours(index, queries[:0], 6)) == []
+    with pytest.raises(UsageError, match="at_once = 0"):
+        neighbours(index, queries, 6, at_once=0)
+
+
+def test_vectors_mapped_from_a_file(build: Build, tmp_path: Path) -> None:
+    """Vectors and queries may lie in files that are mapped read-only, and no warning is given."""
+    vectors, queries = _draw(39, 150, 4), _draw(40, 7, 4)
+    np.save(tmp_path / "vectors.npy", vectors)
+    np.save(tmp_path / "queries.npy", queries)
+    mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    asked = np.load(tmp_path / "queries.npy", mmap_mode="r")
+    wanted = build(vectors, None).search(queries, 5)
+    for rows in (None, np.arange(10, 150), np.array([3, 7])):
+        build(mapped, rows)
+    np.testing.assert_array_equal(build(mapped, None).search(asked, 5).rows, wanted.rows)
 
 
 @pytest.mark.parametrize("probes", [1, 2, 8])

@@ -125,7 +125,7 @@ def test_indexing_twice_gives_the_same_bytes(hatchway: Command, run: Path, tmp_p
 def test_a_damaged_bundle_is_refused(hatchway: Command, run: Path, tmp_path: Path) -> None:
     """Exit 3, and the command that mends it; the server does not start with it."""
     hatchway("index", str(run), "--out", str(tmp_path / "bundle"))
-    with (tmp_path / "bundle" / "index.faiss").open("r+b") as file:
+    with (tmp_path / "bundle" / "index.safetensors").open("r+b") as file:
         file.truncate(100)
     for command in (["recommend", str(tmp_path / "bundle"), "--item", "t1-3"], ["serve", str(tmp_path / "bundle")]):
         assert "hatchway index RUN" in hatchway(*command, code=3)[1]

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import pydantic
 
-from hatchway.index.approximate import FlatIndex, IvfIndex, build_flat, build_ivf
+from hatchway.index.approximate import IvfIndex, build_ivf
 from hatchway.index.exact import ExactIndex
 from hatchway.index.protocol import Float32, Index, Neighbours, checked_rows, checked_vectors
-from hatchway.index.recall import recall_at_k
+from hatchway.index.recall import interval_of, recall_at_k
 from hatchway.progress import note
 from hatchway.settings import Settings
 
@@ -35,7 +35,7 @@ class IndexSettings(Settings):
     kind: Literal["auto", "flat", "ivf-sq8"] = "auto"
     exact_up_to: int = pydantic.Field(default=300_000, ge=0)
     cells: int | None = pydantic.Field(default=None, ge=1)
-    recall_at: int = pydantic.Field(default=100, ge=1)
+    recall_at: int = pydantic.Field(default=500, ge=1)
     recall_target: float = pydantic.Field(default=0.98, gt=0, le=1)
     sampled_queries: int = pydantic.Field(default=512, ge=2)
     include_gone: bool = False
@@ -54,6 +54,8 @@ class IndexFacts(pydantic.BaseModel):
         recall: mean recall@``recall_at`` against exact search; None where there was nothing to measure.
         recall_at: its k (or the number of vectors, if that is smaller).
         recall_queries: how many queries it was measured on; none of them had a say in ``probes``.
+        recall_low: where the recall of all such queries begins, with 95 % confidence; None where nothing was measured.
+        recall_high: where it ends.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
@@ -66,6 +68,8 @@ class IndexFacts(pydantic.BaseModel):
     recall: float | None
     recall_at: int
     recall_queries: int
+    recall_low: float | None = None
+    recall_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,17 +80,15 @@ class _Oracle:
     queries: Float32
     answers: Neighbours
 
-    def recall(self, index: Index, part: slice) -> float:
-        """Return the mean recall of ``index`` on a part of the queries, NaN where there are none."""
+    def shares(self, index: Index, part: slice) -> npt.NDArray[np.float64]:
+        """Return the recall of ``index`` for each query of a part."""
         queries, answers = self.queries[part], Neighbours(self.answers.scores[part], self.answers.rows[part])
-        found = index.search(queries, answers.rows.shape[1])
-        shares = recall_at_k(self.vectors, queries, found.rows, answers)
-        return float(shares.mean()) if len(shares) else float("nan")
+        return recall_at_k(self.vectors, queries, index.search(queries, answers.rows.shape[1]).rows, answers)
 
 
 def build_index(
     vectors: npt.ArrayLike, queries: npt.ArrayLike, settings: IndexSettings, rows: npt.ArrayLike | None = None
-) -> tuple[FlatIndex | IvfIndex, IndexFacts]:
+) -> tuple[ExactIndex | IvfIndex, IndexFacts]:
     """Build the index that ``settings`` ask for, and measure its recall against exact search.
 
     The queries of even place choose how many cells an IVF index looks into; recall is measured on the others.
@@ -104,19 +106,20 @@ def build_index(
     asked = checked_vectors(queries, "queries", whole.shape[1])
     labels = checked_rows(rows, len(whole))
     k = max(1, min(settings.recall_at, len(labels)))
-    oracle = _Oracle(whole, asked, ExactIndex(whole, rows).search(asked, k))
-    choosing, measuring = slice(0, None, 2), slice(1, None, 2)
+    flat = ExactIndex(whole, rows)
     if settings.kind == "ivf-sq8" or (settings.kind == "auto" and len(labels) > settings.exact_up_to):
+        oracle = _Oracle(whole, asked, flat.search(asked, k))
         ivf = build_ivf(whole, rows, cells=settings.cells, seed=settings.seed)
-        worth_it = _choose_probes(ivf, oracle, choosing, settings.recall_target)
+        worth_it = _choose_probes(ivf, oracle, slice(0, None, 2), settings.recall_target)
         if worth_it or settings.kind == "ivf-sq8":
-            return ivf, _facts(ivf, oracle, measuring, cells=ivf.cells, probes=ivf.probes)
+            return ivf, _facts(ivf, oracle, slice(1, None, 2), cells=ivf.cells, probes=ivf.probes)
         note(
             f"index: to reach recall@{k} = {settings.recall_target} IVF,SQ8 must look into more than a quarter of its "
             "cells; the flat index, which looks at every vector, is built instead"
         )
-    flat = build_flat(whole, rows)
-    return flat, _facts(flat, oracle, slice(None), cells=0, probes=0)
+    # The flat index is measured, too: against plain float32 products, with nothing compiled.
+    plain = ExactIndex(whole, rows, products="float32", use_compiled=False)
+    return flat, _facts(flat, _Oracle(whole, asked, plain.search(asked, k)), slice(None), cells=0, probes=0)
 
 
 def _choose_probes(index: IvfIndex, oracle: _Oracle, part: slice, target: float) -> bool:
@@ -124,7 +127,7 @@ def _choose_probes(index: IvfIndex, oracle: _Oracle, part: slice, target: float)
     if not len(oracle.queries[part]):
         return True
     index.set_probes(_FIRST_PROBES)
-    while oracle.recall(index, part) < target and index.probes < index.cells:
+    while oracle.shares(index, part).mean() < target and index.probes < index.cells:
         index.set_probes(2 * index.probes)
     return 4 * index.probes <= index.cells
 
@@ -132,15 +135,21 @@ def _choose_probes(index: IvfIndex, oracle: _Oracle, part: slice, target: float)
 def _facts(index: Index, oracle: _Oracle, part: slice, cells: int, probes: int) -> IndexFacts:
     """Measure ``index`` on a part of the queries and say what it is."""
     measured = len(oracle.queries[part]) if len(index) else 0
+    shares = oracle.shares(index, part) if measured else np.empty(0)
+    low, high = interval_of(shares)
+    if not cells and measured and shares.min() == 1:
+        low = 1.0  # exact for any query, whatever was sampled
     return IndexFacts(
         kind="ivf-sq8" if cells else "flat",
         vectors=len(index),
         dimension=index.dimension,
         cells=cells,
         probes=probes,
-        recall=oracle.recall(index, part) if measured else None,
+        recall=float(shares.mean()) if measured else None,
         recall_at=oracle.answers.rows.shape[1],
         recall_queries=measured,
+        recall_low=low,
+        recall_high=high,
     )
 
 

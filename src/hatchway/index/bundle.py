@@ -8,7 +8,7 @@
       item_vectors.safetensors   [N, d] float32, as the item tower gives them
       weights.safetensors        the query side of the model; no tensors where the item vectors are all there is
       settings.json              the model's settings
-      index.faiss                the index, with its own map to row numbers
+      index.safetensors          the index, which says what vectors it is of
       item_encoder.safetensors   what places an item by its columns, where the model reads any
       similar.safetensors        which items are relists or near-duplicates of which, where that was looked for
 
@@ -41,8 +41,10 @@ from hatchway.artefacts.manifest import (
 )
 from hatchway.data.catalogue import Catalogue
 from hatchway.errors import ArtefactError, DataError
-from hatchway.index.approximate import FlatIndex, IvfIndex, load_index
+from hatchway.index.approximate import IvfIndex
 from hatchway.index.build import IndexFacts, IndexSettings, build_index
+from hatchway.index.exact import ExactIndex
+from hatchway.index.files import load_index, save_index
 from hatchway.index.protocol import Float32, checked_vectors
 from hatchway.screening.similar import SimilarItems
 
@@ -152,12 +154,12 @@ class Bundle:
         return vectors
 
     @cached_property
-    def index(self) -> FlatIndex | IvfIndex:
+    def index(self) -> ExactIndex | IvfIndex:
         """The index over the item vectors."""
-        index = load_index(self._part("index.faiss"), self.vectors)
+        index = load_index(self._part("index.safetensors"), self.vectors)
         if len(index) != self.manifest.index.vectors:
             raise ArtefactError(
-                f"{self.path}/index.faiss has {len(index):,} vectors, the manifest says "
+                f"{self.path}/index.safetensors has {len(index):,} vectors, the manifest says "
                 f"{self.manifest.index.vectors:,}; {_REMEDY}"
             )
         return index
@@ -253,7 +255,7 @@ def write_bundle(target: Path | str, contents: BundleContents, settings: IndexSe
             contents.similar.write(folder / SIMILAR)
         text = json.dumps(contents.settings, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False)
         (folder / "settings.json").write_text(text + "\n", encoding="utf-8")
-        index.save(folder / "index.faiss")
+        save_index(folder / "index.safetensors", index, vectors)
         manifest = BundleManifest(
             items=len(vectors),
             dimension=vectors.shape[1],

@@ -9,6 +9,7 @@ from hatchway.errors import DataError, UsageError
 
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 _CHECKED_AT_ONCE = 1 << 22
 """Numbers looked at together for NaN: bounds the temporary mask, whatever the number of vectors."""
@@ -40,12 +41,25 @@ class Index(Protocol):
         """The numbers in a vector, d."""
         ...
 
-    def search(self, queries: npt.ArrayLike, k: int) -> Neighbours:
+    @property
+    def rows_end(self) -> int:
+        """One more than the largest row number that an answer can have: N, the rows of the vectors."""
+        ...
+
+    def search(self, queries: npt.ArrayLike, k: int, *, without: Mask | None = None) -> Neighbours:
         """Return the k best rows of each of the [Q, d] queries.
+
+        A score is the dot product in float64, rounded once to float32.
+
+        Args:
+            queries: [Q, d] numbers.
+            k: how many rows each gets, 1 or more.
+            without: [N] bool, True for rows that must not be returned (gone, blocked); the search goes deeper instead,
+                so that -1 stands only where no other row is left.
 
         Raises:
             UsageError: k is below 1.
-            DataError: the queries are not [Q, d] numbers, or one is NaN or infinite.
+            DataError: the queries are not [Q, d] numbers, or one is NaN or infinite; or ``without`` is not [N] bool.
         """
         ...
 
@@ -106,6 +120,23 @@ def checked_rows(rows: npt.ArrayLike | None, count: int) -> Int64:
     if len(np.unique(result)) != len(result):
         raise DataError("the rows to be indexed hold a row number twice; an index has each row once")
     return result
+
+
+def checked_without(without: Mask | None, rows_end: int) -> Mask | None:
+    """Return ``without``, None where it keeps nothing out.
+
+    Raises:
+        DataError: it is not one bool for each of the ``rows_end`` rows.
+    """
+    if without is None:
+        return None
+    given = np.asarray(without)
+    if given.dtype != np.bool_ or given.shape != (rows_end,):
+        raise DataError(
+            f"without is a {given.dtype} array of shape {list(given.shape)}; it must say True or False of each of the "
+            f"{rows_end:,} rows"
+        )
+    return np.ascontiguousarray(given) if given.any() else None
 
 
 def in_order(scores: Float32, rows: Int64) -> Neighbours:

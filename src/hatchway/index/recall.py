@@ -42,3 +42,28 @@ def recall_at_k(vectors: Float32, queries: Float32, found: Int64, exact: Neighbo
         wanted = (best >= 0).sum(axis=1)
         shares[block] = np.where(wanted > 0, np.minimum(hits.sum(axis=1), wanted) / np.maximum(wanted, 1), 1.0)
     return shares
+
+
+def interval_of(shares: npt.NDArray[np.float64]) -> tuple[float, float] | tuple[None, None]:
+    """Return where the mean recall of all such queries lies, with 95 % confidence; None twice where there are none.
+
+    The mean of the measured shares and 1.96 standard errors on either side, within 0..1. Where all shares are equal the
+    spread says nothing; then at most a share p of the queries is unlike them, with (1 - p)^Q = 5 %, and each could be 0
+    or 1.
+
+    Args:
+        shares: [Q] of the measured queries.
+
+    >>> tuple(round(end, 3) for end in interval_of(np.array([0.9, 1.0, 1.0, 1.0])))
+    (0.926, 1.0)
+    >>> tuple(round(end, 3) for end in interval_of(np.ones(256)))
+    (0.988, 1.0)
+    """
+    if not len(shares):
+        return None, None
+    mean = float(shares.mean())
+    if shares.min() == shares.max():
+        unlike = 1 - 0.05 ** (1 / len(shares))
+        return mean * (1 - unlike), mean + (1 - mean) * unlike
+    error = 1.96 * float(shares.std(ddof=1)) / len(shares) ** 0.5
+    return max(0.0, mean - error), min(1.0, mean + error)

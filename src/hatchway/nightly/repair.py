@@ -7,6 +7,7 @@ from hatchway.artefacts.manifest import read_manifest, sha256_of
 from hatchway.errors import ArtefactError, HatchwayError
 from hatchway.index.build import IndexSettings, build_index, sample_rows
 from hatchway.index.bundle import Bundle, BundleManifest
+from hatchway.index.files import save_index
 from hatchway.index.model_bundle import living_rows, queries_of
 from hatchway.progress import note
 from hatchway.randomness import stream
@@ -35,7 +36,7 @@ def repaired(path: Path, settings: IndexSettings) -> bool:
         rows = None if settings.include_gone else living_rows(bundle.catalogue)
         index, _ = build_index(bundle.vectors, queries_of(bundle).similar(sampled), settings, rows)
         with replacing_file(path / part.name) as partial:
-            index.save(partial)
+            save_index(partial, index, bundle.vectors)
             if sha256_of(partial) != part.sha256:
                 raise ArtefactError(f"{path / part.name} was not built by this version and these settings; {_REMEDY}")
     except HatchwayError as error:

@@ -7,8 +7,10 @@ import numpy.typing as npt
 import pytest
 
 from hatchway.errors import SettingsError
-from hatchway.index.approximate import FlatIndex, IvfIndex
+from hatchway.index.approximate import IvfIndex
 from hatchway.index.build import IndexSettings, build_index, sample_rows
+from hatchway.index.exact import ExactIndex
+from hatchway.index.protocol import Neighbours
 
 Vectors = npt.NDArray[np.float32]
 
@@ -29,9 +31,10 @@ def _unstructured(count: int, seed: int) -> Vectors:
 def test_small_catalogues_get_the_flat_index() -> None:
     """A flat index looks at every vector, and its measured recall is whole."""
     index, facts = build_index(_clustered(2000, 1), _clustered(100, 2), IndexSettings())
-    assert isinstance(index, FlatIndex)
+    assert isinstance(index, ExactIndex)
     assert (facts.kind, facts.vectors, facts.dimension, facts.cells, facts.probes) == ("flat", 2000, 16, 0, 0)
-    assert (facts.recall, facts.recall_at, facts.recall_queries) == (1.0, 100, 100)
+    assert (facts.recall, facts.recall_at, facts.recall_queries) == (1.0, 500, 100)
+    assert (facts.recall_low, facts.recall_high) == (1.0, 1.0)
 
 
 def test_large_catalogues_get_cells_as_many_as_the_recall_takes() -> None:
@@ -42,6 +45,9 @@ def test_large_catalogues_get_cells_as_many_as_the_recall_takes() -> None:
     assert (facts.kind, facts.cells, facts.recall_at, facts.recall_queries) == ("ivf-sq8", 253, 20, 100)
     assert facts.recall is not None
     assert 0.95 < facts.recall <= 1.0
+    assert facts.recall_low is not None
+    assert facts.recall_high is not None
+    assert 0.9 < facts.recall_low < facts.recall <= facts.recall_high <= 1.0
     assert index.probes == facts.probes <= 64
 
 
@@ -67,7 +73,7 @@ def test_where_cells_do_not_pay_the_flat_index_is_built(
     monkeypatch.setattr(logging.getLogger("hatchway"), "propagate", True)
     settings = IndexSettings(exact_up_to=100, recall_at=20)
     index, facts = build_index(_unstructured(3000, 1), _unstructured(60, 2), settings)
-    assert isinstance(index, FlatIndex)
+    assert isinstance(index, ExactIndex)
     assert (facts.kind, facts.recall) == ("flat", 1.0)
     assert "quarter of its cells" in caplog.text
 
@@ -83,6 +89,7 @@ def test_nothing_to_measure_is_said() -> None:
     """Without queries, or without vectors, no recall is claimed."""
     _, facts = build_index(_clustered(50, 1), np.empty((0, 16)), IndexSettings(kind="ivf-sq8"))
     assert (facts.recall, facts.recall_queries, facts.probes) == (None, 0, 28)
+    assert (facts.recall_low, facts.recall_high) == (None, None)
     _, facts = build_index(np.empty((0, 16)), _clustered(5, 1), IndexSettings())
     assert (facts.recall, facts.vectors, facts.recall_queries) == (None, 0, 0)
 
@@ -99,6 +106,21 @@ def test_the_same_twice() -> None:
     settings = IndexSettings(kind="ivf-sq8")
     first = build_index(_clustered(3000, 1), _clustered(100, 2), settings)[1]
     assert build_index(_clustered(3000, 1), _clustered(100, 2), settings)[1] == first
+
+
+def test_the_flat_index_is_measured_against_plain_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flat index that lost an item would be found out, since it is not measured against itself."""
+    honest = ExactIndex.search
+
+    def forgetful(index: ExactIndex, queries: npt.ArrayLike, k: int, *, without: object = None) -> Neighbours:
+        found = honest(index, queries, k)
+        if index._compiling:
+            found.rows[:, 0] = found.rows[:, 1]
+        return found
+
+    monkeypatch.setattr(ExactIndex, "search", forgetful)
+    _, facts = build_index(_clustered(300, 1), _clustered(20, 2), IndexSettings(recall_at=10))
+    assert facts.recall == pytest.approx(0.9)
 
 
 def test_misspelt_settings_are_refused() -> None:
