@@ -95,12 +95,13 @@ def empty(days: Days, day: int) -> Days:
 
 
 def tenfold(days: Days, day: int) -> Days:
-    """Make ten of every event of a day, by other buyers, seconds apart."""
+    """Make ten of every event of a day, by other buyers and on the day's items in another order."""
     own = days.events.filter(days.of(day))
     strangers = [
         own.with_columns(
             buyer=pl.col("buyer") + 10_000 * copy,
             session=pl.col("session") + 1_000_000 * copy,
+            item=pl.col("item").shuffle(seed=copy).over("event"),
             order=pl.col("order") + 1_000_000 * copy,
         )
         for copy in range(1, 10)
@@ -133,3 +134,20 @@ def jumped(days: Days, day: int, sessions: int = 6, seconds: int = 30_000) -> Da
     place = pl.int_range(pl.len()).over("session")
     late = pl.col("session").is_in(long.to_list()) & days.of(day) & (place % 4 == 3)
     return days.but(days.events.with_columns(time=pl.when(late).then(pl.col("time") + seconds).otherwise("time")))
+
+
+def late(days: Days, day: int) -> Days:
+    """Leave out the events of a day's afternoon: they have not arrived yet."""
+    return days.but(days.events.filter(~(days.of(day) & (pl.col("time") % DAY >= DAY // 2))))
+
+
+def without_a_third(days: Days) -> Days:
+    """Lose every third row of the catalogue."""
+    return Days(days.events, days.catalogue.filter(pl.int_range(pl.len()) % 3 != 0))
+
+
+def without_prices(days: Days, share: float = 0.4) -> Days:
+    """Make NaN of the prices of some listings."""
+    worse = pl.int_range(pl.len()) % 10 < int(10 * share)
+    price = pl.when(worse).then(float("nan")).otherwise(pl.col("price"))
+    return Days(days.events, days.catalogue.with_columns(price=price))

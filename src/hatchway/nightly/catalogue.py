@@ -37,7 +37,11 @@ class CatalogueOfDay:
 
 
 def catalogue_of_day(
-    frame: pl.DataFrame, end: int, before: pl.DataFrame | None, read: tuple[str, ...] = ()
+    frame: pl.DataFrame,
+    end: int,
+    before: pl.DataFrame | None,
+    read: tuple[str, ...] = (),
+    seen: pl.Series | None = None,
 ) -> CatalogueOfDay:
     """Return the catalogue as it stood at the end of a day.
 
@@ -49,8 +53,10 @@ def catalogue_of_day(
         end: first second after the day.
         before: the catalogue of the night before, None where there was none.
         read: the columns that the model reads.
+        seen: ids that the log has seen by then; such items are there, whatever the catalogue says of when they were
+            listed, and others of which the catalogue says nothing are not. None for those that it says something of.
     """
-    frame = _as_of(frame, end)
+    frame = _as_of(frame, end, seen)
     if before is None:
         offered = _on_offer(frame)
         missing = _missing(frame.filter(offered), read)
@@ -78,7 +84,7 @@ def catalogue_of_day(
     )
 
 
-def _as_of(frame: pl.DataFrame, end: int) -> pl.DataFrame:
+def _as_of(frame: pl.DataFrame, end: int, seen: pl.Series | None) -> pl.DataFrame:
     """Leave out what came later, and make nulls of numbers that are none."""
     floats = [name for name, kind in frame.schema.items() if kind.is_float()]
     frame = frame.with_columns(pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats)
@@ -86,8 +92,12 @@ def _as_of(frame: pl.DataFrame, end: int) -> pl.DataFrame:
     for name in vectors:
         whole = pl.col(name).cast(pl.List(pl.Float64)).list.eval(pl.element().is_finite().all()).list.first()
         frame = frame.with_columns(pl.when(whole).then(pl.col(name)).alias(name))
+    listed = pl.Series(np.ones(len(frame), np.bool_))
     if "listed" in frame.columns:
-        frame = frame.filter(pl.col("listed").is_null() | (pl.col("listed") < end))
+        listed = (frame["listed"].is_null() | (frame["listed"] < end)) & _says_something(frame)
+    if seen is not None:
+        listed = listed | frame["item"].is_in(seen.implode())
+    frame = frame.filter(listed)
     if "gone" in frame.columns:
         frame = frame.with_columns(pl.when(pl.col("gone") < end).then(pl.col("gone")).alias("gone"))
     return frame

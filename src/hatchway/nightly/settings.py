@@ -117,7 +117,7 @@ class NightlySettings(Settings):
     held_out: float = pydantic.Field(default=0.2, gt=0, lt=1)
     epochs: int = pydantic.Field(default=1, ge=1)
     history_days: int = pydantic.Field(default=60, ge=1)
-    most_leaked: float = pydantic.Field(default=0.02, ge=0, le=1)
+    most_leaked: float = pydantic.Field(default=0.01, ge=0, le=1)
     keep_nights: int = pydantic.Field(default=14, ge=2)
     keep_failed: int = pydantic.Field(default=2, ge=0)
     index: IndexSettings = IndexSettings()

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ class Steps:
             name: the step.
             depends_on: the settings that matter to it, and whatever else the steps before do not say.
             work: does the step, leaves its files in the folder whole, and returns what it found, as JSON can hold it.
-            files: the files or folders that the step leaves; where one is missing the step is done again.
+            files: the files or folders that the step leaves; where one is missing the step is done again, and where
+                they were left by other settings they are removed before.
         """
         self._key = _hash([name, self._key, depends_on])
         path = self.folder / f"{name}.json"
@@ -44,12 +46,24 @@ class Steps:
             self.facts[name] = there
             note(f"{name}: done before")
             return there
-        path.unlink(missing_ok=True)
+        self._begin(name, path, files)
         # Through JSON and back, so that a step that is read says what a step that is done says.
         found: dict[str, Any] = json.loads(json.dumps(dict(work()), allow_nan=False))
         write_text(path, json.dumps({"key": self._key, "facts": found}, indent=1) + "\n")
         self.facts[name] = found
         return found
+
+    def _begin(self, name: str, path: Path, files: tuple[str, ...]) -> None:
+        """Remove what a step left under another key, finished or not; what it left under this one it goes on with."""
+        path.unlink(missing_ok=True)
+        begun = self.folder / f"{name}.begun"
+        if begun.is_file() and begun.read_text(encoding="utf-8") == self._key:
+            return
+        for left in (self.folder / file for file in files):
+            if left.is_dir():
+                shutil.rmtree(left)
+            left.unlink(missing_ok=True)
+        write_text(begun, self._key)
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         try:

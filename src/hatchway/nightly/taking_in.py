@@ -69,6 +69,7 @@ def take_in(
         first_second(day + 1),
         None if previous is None else previous.catalogue(),
         recipe.model.item.columns,
+        _seen([accepted.path(each) for each in days]),
     )
     with replacing_file(work / CATALOGUE) as partial:
         items.catalogue.frame.with_columns(offered=pl.Series(items.offered)).write_parquet(partial, compression="zstd")
@@ -168,6 +169,16 @@ def check_shape(shape: Mapping[str, Mapping[str, str]], previous: NightState) ->
                 f"the {what} has changed its columns since the night of {day_name(manifest.day)}: {'; '.join(changed)}"
                 "; import it as before, or, if it is meant, set nightly.intake.columns = 'any'"
             )
+
+
+def _seen(paths: Sequence[Path]) -> pl.Series | None:
+    """Return the ids of all items that some days speak of; None where there is no day."""
+    if not paths:
+        return None
+    frame = pl.concat([pl.scan_parquet(path, hive_partitioning=False, glob=False) for path in paths], how="diagonal")
+    names = [name for name in ("item", "query_item") if name in frame.collect_schema()]
+    found = [frame.select(pl.col(name).alias("item").drop_nulls().unique()) for name in names]
+    return pl.concat(found).unique().collect(engine="streaming")["item"].sort()
 
 
 def _usual(days: Sequence[DayFacts]) -> dict[str, Any]:
