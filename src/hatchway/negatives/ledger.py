@@ -28,7 +28,7 @@ from torch import Tensor
 
 from hatchway.errors import DataError, SettingsError
 from hatchway.negatives.counting import Counting, PositiveCorrection
-from hatchway.negatives.matching import each_pair_once, matching_columns
+from hatchway.negatives.matching import each_pair_once, matching_columns, merged_coordinates
 from hatchway.negatives.own_columns import OwnDraw, own_reasons, repeated, side_by_side
 from hatchway.negatives.sources import OwnSource, Reason, SharedSource, Source
 
@@ -311,9 +311,13 @@ def with_masked(ledger: Ledger, masked: Masked) -> Ledger:
 
     A copy of the row's own positive is never masked by this: whether it stays is the correction's to say.
     """
-    others = torch.nonzero(ledger.items[masked.columns] != ledger.positives[masked.rows])[:, 0]
+    before = ledger.masked
+    parts = before.rows, before.columns, before.reasons, masked.rows, masked.columns, masked.reasons
+    if found := merged_coordinates(*parts, ledger.items, ledger.positives):
+        return replace(ledger, masked=Masked(*found))
+    others = ledger.items[masked.columns] != ledger.positives[masked.rows]
     more = Masked(masked.rows[others], masked.columns[others], masked.reasons[others])
-    return replace(ledger, masked=_joined(ledger.masked, more))
+    return replace(ledger, masked=_joined(before, more))
 
 
 def with_own_masked(ledger: Ledger, where: Tensor, reason: Reason) -> Ledger:

@@ -57,12 +57,14 @@ def test_yi_corrects_the_positive_like_any_column() -> None:
     assert pairs(ledger.masked.rows, ledger.masked.columns) == {(0, 0), (1, 1), (2, 2)}
 
 
-def test_further_masks_join_without_doubles_and_spare_the_positive() -> None:
-    """First reason stays, pairs come once and sorted; a copy of the row's positive is not for masks to remove."""
+@pytest.mark.parametrize("given", [[(2, 3), (2, 3), (0, 2), (0, 1)], [(0, 1), (0, 2), (1, 1), (2, 3)]])
+def test_further_masks_join_without_doubles_and_spare_the_positive(given: list[tuple[int, int]]) -> None:
+    """First reason stays, pairs come once and sorted; a copy of the row's positive is not for masks to remove.
+
+    Pairs that come in order are merged in one pass, others are sorted.
+    """
     ledger = account(POSITIVES, ITEMS, KINDS, SOURCES, "count")
-    more = Masked(
-        torch.tensor([2, 2, 0, 0]), torch.tensor([3, 3, 2, 1]), torch.full((4,), Reason.ENGAGED, dtype=torch.int8)
-    )
+    more = Masked(*torch.tensor(given).T, torch.full((4,), Reason.ENGAGED, dtype=torch.int8))
     joined = with_masked(ledger, more)
     assert list(zip(joined.masked.rows.tolist(), joined.masked.columns.tolist(), strict=True)) == [
         (0, 0),

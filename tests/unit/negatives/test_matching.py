@@ -7,10 +7,27 @@ import torch
 from torch import Tensor
 
 from hatchway import compiled
-from hatchway.negatives import matching
-from hatchway.negatives.matching import compiled_join, each_pair_once, matching_columns, plain_join
+from hatchway.negatives import match_loops, matching
+from hatchway.negatives.matching import (
+    compiled_join,
+    compiled_pairs,
+    each_pair_once,
+    matching_columns,
+    plain_join,
+    plain_pairs,
+)
 
 JOINS = [plain_join, compiled_join] if compiled.available() else [plain_join]
+PAIRS = [plain_pairs, compiled_pairs] if compiled.available() else [plain_pairs]
+SHAPES = [
+    (0, 3, 5, 9),
+    (5, 0, 5, 9),
+    (7, 3, 0, 9),
+    (1, 1, 1, 1),
+    (40, 30, 200, 60),
+    (9, 400, 300, 20),
+    (300, 3, 900, 2**40),
+]
 SIZES = [(0, 0), (0, 3), (3, 0), (1, 1), (5, 900), (900, 5), (300, 2000)]
 
 
@@ -44,9 +61,34 @@ def test_rows_of_the_keys_are_given_back() -> None:
     assert (rows.tolist(), found.tolist()) == ([4, 4, 6], [0, 2, 1])
 
 
+@pytest.mark.parametrize("find", PAIRS)
+@pytest.mark.parametrize("at_once", [1, 50, 2**16])
+@pytest.mark.parametrize(("rows", "most", "columns", "catalogue"), SHAPES)
+def test_pairs_are_the_dense_comparison_row_by_row(
+    find: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]],
+    at_once: int,
+    rows: int,
+    most: int,
+    columns: int,
+    catalogue: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows of any length, empty ones among them, with items twice; few rows at a time or all together."""
+    monkeypatch.setattr(match_loops, "_AT_ONCE", at_once)
+    generator = torch.Generator().manual_seed(rows + 10 * most)
+    items = torch.randint(catalogue, (columns,), generator=generator)
+    lengths = torch.randint(most + 1, (rows,), generator=generator)
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    keys = torch.randint(catalogue, (int(offsets[-1]),), generator=generator)
+    wanted = torch.zeros(rows, columns, dtype=torch.bool)
+    for row in range(rows):
+        wanted[row] = (keys[offsets[row] : offsets[row + 1], None] == items).any(0)
+    assert torch.equal(torch.stack(find(items, keys, offsets), 1), torch.nonzero(wanted))
+
+
 @pytest.mark.parametrize("way", [True, False] if compiled.available() else [False])
 @pytest.mark.parametrize(
-    ("number", "rows", "columns"), [(0, 1, 1), (1, 1, 1), (500, 1, 90), (500, 40, 3), (900, 300, 300)]
+    ("number", "rows", "columns"), [(0, 1, 1), (1, 1, 1), (500, 1, 90), (500, 40, 3), (900, 300, 300), (3000, 2, 9000)]
 )
 def test_each_pair_is_kept_once_where_it_stood_first(
     way: bool, number: int, rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
@@ -59,3 +101,15 @@ def test_each_pair_is_kept_once_where_it_stood_first(
     for place, pair in enumerate(zip(*(part.tolist() for part in pairs), strict=True)):
         first.setdefault(pair, place)
     assert each_pair_once(*pairs).tolist() == [first[pair] for pair in sorted(first)]
+
+
+@pytest.mark.parametrize("way", [True, False] if compiled.available() else [False])
+def test_lists_one_after_another_are_joined(way: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What masks are made of: a few pairs a row, then many, each list in order; a pair in both is the first one's."""
+    monkeypatch.setattr(matching, "suits", lambda *_: way)
+    few, many = torch.tensor([[0, 500], [2, 3]]), torch.cartesian_prod(torch.arange(3), torch.arange(0, 900, 3))
+    rows, columns = torch.cat([few, many]).T
+    places = [*range(2, 302), *range(302, 602), *range(602, 902)]
+    places.insert(167, 0)  # 500 stands between 498, the 167th, and 501
+    places[places.index(603)] = 1  # (2, 3) is the first list's
+    assert each_pair_once(rows, columns).tolist() == places
