@@ -64,7 +64,8 @@ def test_further_masks_join_without_doubles_and_spare_the_positive(given: list[t
     Pairs that come in order are merged in one pass, others are sorted.
     """
     ledger = account(POSITIVES, ITEMS, KINDS, SOURCES, "count")
-    more = Masked(*torch.tensor(given).T, torch.full((4,), Reason.ENGAGED, dtype=torch.int8))
+    rows, columns = torch.tensor(given).T
+    more = Masked(rows, columns, torch.full((4,), Reason.ENGAGED, dtype=torch.int8))
     joined = with_masked(ledger, more)
     assert list(zip(joined.masked.rows.tolist(), joined.masked.columns.tolist(), strict=True)) == [
         (0, 0),
