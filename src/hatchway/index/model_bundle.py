@@ -24,7 +24,7 @@ from hatchway.screening.similar import SimilarItems
 from hatchway.settings import Settings
 from hatchway.towers.context import ContextTower
 from hatchway.towers.features import FeatureReading
-from hatchway.towers.settings import ModelSettings
+from hatchway.towers.settings import ItemSettings, ModelSettings
 from hatchway.towers.two_tower import TwoTower
 
 _ITEMS_AT_ONCE = 65_536
@@ -239,7 +239,18 @@ def encoder_of(bundle: Bundle) -> ItemEncoder | None:
     served = _served(bundle, "make the bundle again: hatchway index RUN")
     if served.reading is None or not bundle.encoder:
         return None
-    return ItemEncoder(bundle.encoder, served.reading, served.model)
+    return ItemEncoder(bundle.encoder, _as_trained(served.reading, served.model.item), served.model)
+
+
+def _as_trained(reading: FeatureReading, item: ItemSettings) -> FeatureReading:
+    """Put the columns in the order in which the model reads them; a settings file has its keys sorted."""
+    return reading.model_copy(
+        update={
+            "categories": {name: reading.categories[name] for name in item.categories},
+            "numbers": {name: reading.numbers[name] for name in item.numbers},
+            "vectors": {name: reading.vectors[name] for name in item.vectors},
+        }
+    )
 
 
 def _served(bundle: Bundle, remedy: str) -> ServedSettings:

@@ -22,7 +22,11 @@ from hatchway.towers.two_tower import TwoTower
 
 FRAME = pl.DataFrame(
     {"item": [1, 2, 3, 4], "title": ["oak bed", "oak sofa", "pine desk", "sofa"], "style": ["a", "b", "a", None]}
-).with_columns(price=pl.Series([10.0, None, 3.0, 8.0]))
+).with_columns(
+    price=pl.Series([10.0, None, 3.0, 8.0]),
+    kind=pl.Series(["bed", "sofa", "desk", "lamp"]),
+    age=pl.Series([9, 1, 2, 3]),
+)
 
 
 def bundled(folder: Path, *, normalise: bool) -> tuple[TwoTower, Bundle]:
@@ -31,7 +35,7 @@ def bundled(folder: Path, *, normalise: bool) -> tuple[TwoTower, Bundle]:
         dimension=8,
         normalise=normalise,
         text_buckets=64,
-        item=ItemSettings(texts=("title",), categories=("style",), numbers=("price",)),
+        item=ItemSettings(texts=("title",), categories=("style", "kind"), numbers=("price", "age")),
     )
     catalogue = Catalogue(FRAME)
     reading = fit_reading(FRAME, settings.item, settings.text_buckets)
@@ -51,7 +55,10 @@ def test_a_bundle_places_items_as_its_model_does(tmp_path: Path, *, normalise: b
     model, bundle = bundled(tmp_path / "bundle", normalise=normalise)
     encoder = encoder_of(bundle)
     assert encoder is not None
-    fresh = pl.DataFrame({"item": [9, 8], "title": ["oak sofa", "chair"], "style": ["b", "new"]})
+    fresh = pl.DataFrame(
+        {"item": [9, 8], "title": ["oak sofa", "chair"], "style": ["b", "new"], "kind": ["sofa", "bed"]}
+    )
+    fresh = fresh.with_columns(age=pl.Series([7, 1]))
     np.testing.assert_array_equal(encoder.vectors(fresh), new_item_vectors(model, fresh))
     assert encoder.vectors(fresh.head(0)).shape == (0, 8)
     lengths = np.linalg.norm(encoder.vectors(fresh), axis=1)
