@@ -29,6 +29,7 @@ from hatchway.nightly.night import run_night
 from hatchway.nightly.pointer import NightRecord
 from hatchway.nightly.recipe import NightRecipe
 from hatchway.progress import note
+from hatchway.screening.build import build_screen
 from hatchway.settings import flattened
 from hatchway.towers.build import build_model
 from hatchway.towers.features import fit_reading
@@ -115,6 +116,7 @@ def train_run(
             seed=settings.seed,
             columns=negatives.mined,
             engaged_days=negatives.mask_engaged_days,
+            screen=build_screen(log.catalogue, settings.screening, store.path),
             judge=Path(os.path.normpath(out / judged_by)) if judged_by else None,
         )
         check_mining(hard, from_step=mined_from, steps=steps * settings.training.epochs)
@@ -310,7 +312,8 @@ def export_triplets(run: RunFolder | Path | str, out: Path | str) -> tuple[Path,
     else:
         settings = RunSettings.parse(run.record.settings)
         columns, days = settings.negatives.mined, settings.negatives.mask_engaged_days
-        mined, record = mine_log(log, Wanted(run.path, settings.mining, settings.seed, columns, days))
+        screen = build_screen(log.catalogue, settings.screening, run.store().path)
+        mined, record = mine_log(log, Wanted(run.path, settings.mining, settings.seed, columns, days, screen))
     if mined is None:
         raise DataError(f"{run.path} has no mined set: {record.said()}")
     return write_triplets(Path(out), mined, log), record
