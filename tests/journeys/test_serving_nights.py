@@ -43,7 +43,7 @@ def publish(nights: Path, day: str, seed: int) -> Bundle:
 @contextmanager
 def serving(service: Service) -> Iterator[str]:
     """Run a server of a service in a thread, and give its address."""
-    app = create_app(service, nights_page=lambda folder: f"<!doctype html><title>{folder.name}</title>")
+    app = create_app(service)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
@@ -153,7 +153,10 @@ def test_another_night_without_a_failed_or_mixed_answer(tmp_path: Path, log: pyt
         some_answers()
         metrics = httpx.get(f"{url}/metrics").text
         assert httpx.get(f"{url}/health").json()["status"] == "ok"
-        assert httpx.get(f"{url}/nights").text.endswith("<title>nights</title>")
+        page = httpx.get(f"{url}/nights")
+        assert page.status_code == 200
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert "2026-03-02" in page.text
     assert asking.wrong == []
     assert asking.answers > 100
     assert log.text.count("is refused, what is served stays: ") == 2

@@ -3,10 +3,9 @@
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -33,11 +32,7 @@ _DESCRIPTION = """Recommendations from one Hatchway bundle, by the ids of your o
 Scores are raw dot products, as in training: they order one row, and are not to be compared across rows."""
 
 
-def create_app(
-    bundle: Bundle | Service,
-    settings: PageSettings | None = None,
-    nights_page: Callable[[Path], str] | None = None,
-) -> FastAPI:
+def create_app(bundle: Bundle | Service, settings: PageSettings | None = None) -> FastAPI:
     """Make the application that serves a bundle, or whatever a service holds.
 
     Everything is read into memory first, so the bundle's folder may be replaced while the application runs. What is
@@ -47,13 +42,12 @@ def create_app(
     Args:
         bundle: what to serve.
         settings: how the pages look; a service has its own.
-        nights_page: writes the page of the nights, where the service follows some.
 
     Raises:
         ArtefactError: a part of the bundle does not fit the others.
     """
     service = bundle if isinstance(bundle, Service) else Service(bundle, settings)
-    pages = Pages(service, has_nights=service.nights is not None and nights_page is not None)
+    pages = Pages(service)
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -74,7 +68,7 @@ def create_app(
         lifespan=running,
     )
     app.include_router(api_routes(service))
-    app.include_router(listing_routes(service, nights_page))
+    app.include_router(listing_routes(service))
     app.include_router(page_routes(service, pages))
     _answer_errors(app, pages)
     _answer_refused_posts(app)

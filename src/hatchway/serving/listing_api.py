@@ -1,14 +1,13 @@
 """The part of the API that keeps the service up to date, and says how it does."""
 
 import ipaddress
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pydantic
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
+from hatchway.nightly.page import render_nights
 from hatchway.serving.service import Service
 
 _NIGHTS_HEADERS = {
@@ -86,13 +85,8 @@ class Health(pydantic.BaseModel):
     index_age_days: int | None
 
 
-def listing_routes(service: Service, nights_page: Callable[[Path], str] | None) -> APIRouter:
-    """Return the routes.
-
-    Args:
-        service: what is served.
-        nights_page: writes the page of a folder of nights; there is none where None.
-    """
+def listing_routes(service: Service) -> APIRouter:
+    """Return the routes."""
     router = APIRouter(tags=["keeping up"])
     refusals: dict[int | str, dict[str, Any]] = {
         403: {"description": "Not from this machine, or from a page in a browser"},
@@ -136,13 +130,13 @@ def listing_routes(service: Service, nights_page: Callable[[Path], str] | None) 
         """Write requests, latencies, and what is served, in the text format of Prometheus."""
         return PlainTextResponse(service.metrics(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
-    if service.nights is not None and nights_page is not None:
-        folder, write = service.nights, nights_page
+    if service.nights is not None:
+        folder = service.nights
 
         @router.get("/nights", include_in_schema=False)
         def nights() -> Response:
             """Show the nights: what was published, what was refused, and the watched numbers."""
-            return HTMLResponse(write(folder), headers=_NIGHTS_HEADERS)
+            return HTMLResponse(render_nights(folder), headers=_NIGHTS_HEADERS)
 
     return router
 

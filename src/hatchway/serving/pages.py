@@ -38,12 +38,10 @@ class Pages:
 
     Args:
         service: what is served.
-        has_nights: whether there is a page of nights to link to.
     """
 
-    def __init__(self, service: Service, *, has_nights: bool) -> None:
+    def __init__(self, service: Service) -> None:
         self._service = service
-        self._has_nights = has_nights
         self._templates = jinja2.Environment(
             loader=jinja2.FileSystemLoader(_HERE / "templates"),
             autoescape=True,
@@ -67,7 +65,7 @@ class Pages:
             css_version=_CSS_VERSION,
             manifest=shelf.bundle.manifest,
             stock=shelf.stock,
-            has_nights=self._has_nights,
+            has_nights=self._service.nights is not None,
             site=self._service.pages.name,
             **{"q": "", **values},
         )
