@@ -1,5 +1,6 @@
-"""``hatchway demo``: the whole job on a market that the package makes itself, from nothing to a page to look at."""
+"""``hatchway demo``: a week of a market that the package makes, its nights, and four ways to choose negatives."""
 
+import contextlib
 import shutil
 import sys
 from pathlib import Path
@@ -7,11 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hatchway.cli.output import JsonOption, QuietOption, begin, emit, table
-from hatchway.errors import DataError
+from hatchway.artefacts.atomic import write_text
+from hatchway.cli.demo_text import K, beside, larger, nights_said, results
+from hatchway.cli.output import JsonOption, QuietOption, begin, emit
+from hatchway.errors import DataError, GateRefusedError
+from hatchway.progress import note
 
 if TYPE_CHECKING:
-    from hatchway.evaluation.result import Evaluation, Figure
+    from hatchway.compare.runs import Comparison
+    from hatchway.data.store import Store
+    from hatchway.nightly.pointer import NightRecord
+    from hatchway.simulation.settings import MarketSettings
+    from hatchway.training.run_folder import RunFolder
 
 # The same as recipes/market.toml, which a test makes sure of: an installed package has no folder of recipes.
 RECIPE: dict[str, Any] = {
@@ -39,15 +47,17 @@ RECIPE: dict[str, Any] = {
         "validate_epochs": 3,
     },
 }
-K = 20
-_OURS = {"store", "store-truth", "run"}
+TEST_DAYS = 2
+WINDOW = (21, 100)
+"""Ranks that the mix mines from: 101 to 500, brought down to a market of a few thousand listings."""
+_OURS = {"store", "store-truth", "nights", "recipes", "comparison.json"}
 
 
 def run(
     out: Annotated[Path, typer.Option(help="Folder of the demo; one that lies there is replaced.")] = Path("demo"),
     listings: Annotated[int, typer.Option(min=100, help="Listings of the market.")] = 4_000,
-    buyers: Annotated[int, typer.Option(min=10, help="Buyers of the market.")] = 2_000,
-    days: Annotated[int, typer.Option(min=5, help="Days of the market; the last three are the test.")] = 14,
+    buyers: Annotated[int, typer.Option(min=10, help="Buyers of the market.")] = 6_000,
+    days: Annotated[int, typer.Option(min=5, help="Days of the market; the last two are the test.")] = 7,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the market.")] = 1,
     photos: Annotated[bool, typer.Option(help="Draw the listings' photos.")] = True,
     json: JsonOption = False,
@@ -55,14 +65,15 @@ def run(
 ) -> None:
     """Run the whole job on a simulated market.
 
-    Simulates, trains, evaluates, builds the index and writes the report, in one to two minutes. Ends with the figures
-    of the model beside those of popularity and of a random order, the path of the HTML report, and the command that
-    serves the result.
+    Simulates a week of a marketplace, runs its nights, trains the same model with four ways to choose negatives, and
+    shows them side by side: recall by slice, with intervals, and whether what lies between them is more than chance.
+    Takes one to two minutes. Ends with the paths of the pages and the command that serves the result.
     """
     begin(quiet)
-    from hatchway.config import RunSettings
-    from hatchway.job import evaluate_run, index_run, train_run
-    from hatchway.progress import note
+    from hatchway.compare.stored import stored_comparison
+    from hatchway.data.days import SECONDS_A_DAY, day_name
+    from hatchway.job import evaluate_run, index_run
+    from hatchway.nightly.page import write_page
     from hatchway.report.page import write_report
     from hatchway.simulation.settings import MarketSettings
     from hatchway.simulation.writing import simulate
@@ -73,54 +84,88 @@ def run(
     note(f"1/5 a market: {listings:,} listings, {buyers:,} buyers, {days} days")
     market = MarketSettings.parse({"listings": listings, "buyers": buyers, "days": days})
     store = simulate(out / "store", market, seed, photos=photos)
-    note("2/5 training: in-batch and uniform negatives in one corrected softmax")
-    folder = train_run(store, out / "run", RunSettings.parse(RECIPE))
-    note("3/5 evaluation: every listing ranked for every save and message of the last three days")
-    evaluation = evaluate_run(folder)
-    note("4/5 the index")
-    bundle = index_run(folder)
+    note(f"2/5 its nights: {days} of them, each mining with the index of the night before")
+    nights = _nights(store, out / "nights", market)
+    page = write_page(out / "nights")
+    note("3/5 one model, trained with four ways to choose negatives")
+    yesterday = day_name(market.start // SECONDS_A_DAY + days - TEST_DAYS - 2)  # of the last day that is trained on
+    served = [night.day for night in nights if night.outcome == "published" and night.day <= yesterday]
+    runs, comparison = _four_recipes(store, out, out / "nights" / served[-1] / "bundle")
+    note("4/5 the mix: evaluated beside popularity and a random order, and its index")
+    evaluation = evaluate_run(runs["mix"])
+    index_run(runs["mix"])
     note("5/5 the report")
-    report = write_report(folder)
-    serve = f"{_program()} serve {folder.path}"
+    report = write_report(runs["mix"])
+    serve = f"{_program()} serve {out / 'nights'} --photos {store.path}"
+    stored = stored_comparison()
     payload: dict[str, object] = {
         "store": str(store.path),
-        "run": str(folder.path),
-        "bundle": str(bundle.path),
+        "nights": [{"day": night.day, "outcome": night.outcome, "reasons": night.reasons} for night in nights],
+        "nights_page": str(page),
+        "runs": {name: str(folder.path) for name, folder in runs.items()},
+        "comparison": comparison.model_dump(mode="json"),
+        "larger": None if stored is None else stored.model_dump(mode="json"),
+        "evaluation": evaluation.model_dump(mode="json"),
         "report": str(report),
         "serve": serve,
-        "evaluation": evaluation.model_dump(mode="json"),
     }
-    emit(payload, f"{results(evaluation)}\n\nreport: {report}\nserve:  {serve}", json)
-
-
-def results(evaluation: "Evaluation") -> str:
-    """Lay out recall and ndcg of the model beside the baselines, with intervals, and recall by popularity."""
-    metrics, others = evaluation.metrics, evaluation.baselines
-    recall = f"recall@{K}"
-    rows: list[list[object]] = [
-        [name, evaluation.cases, _with_interval(metrics[name])]
-        + [_with_interval(other.metrics[name]) for other in others.values()]
-        for name in (recall, f"ndcg@{K}")
-    ]
-    for name, measured in evaluation.slices.get("popularity", {}).items():
-        if measured.cases:
-            beside = [other.slices["popularity"][name].metrics[recall] for other in others.values()]
-            rows.append(
-                [f"{recall}, {name}", measured.cases, _with_interval(measured.metrics[recall])]
-                + [_with_interval(figure) for figure in beside]
-            )
-    interval = evaluation.interval
-    return (
-        table(rows, ["", "cases", "model", *others])
-        + f"\n\nin brackets: {interval.level:.0%} intervals; head, torso and tail: listings that hold a third of the "
-        "training positives each,\nthe most popular first; new: listings that have none"
+    text = (
+        f"{nights_said(nights)}\n\n{beside(comparison)}\n\n"
+        + ("" if stored is None else f"{larger(stored)}\n\n")
+        + f"The mix beside rankings that need no model:\n\n{results(evaluation)}\n\n"
+        f"nights: {page}\nreport: {report}\nserve:  {serve}"
     )
+    emit(payload, text, json)
 
 
-def _with_interval(figure: "Figure") -> str:
-    """Write a figure and its interval, unless that has no width to speak of: a random order is exact."""
-    ends = [] if figure.low is None or figure.high is None else [f"{figure.low:.4f}", f"{figure.high:.4f}"]
-    return f"{figure.value:.4f}" + (f" [{', '.join(ends)}]" if len(set(ends)) == 2 else "")
+def _nights(store: "Store", folder: Path, market: "MarketSettings") -> "list[NightRecord]":
+    """Run the nights of all days; one that is refused is passed over, as it would be by a timer."""
+    from hatchway.config import RunSettings
+    from hatchway.data.days import SECONDS_A_DAY, day_name
+    from hatchway.job import nightly_run
+    from hatchway.nightly.pointer import read_record
+
+    settings = RunSettings.parse(RECIPE | {"mining": {"first_rank": WINDOW[0], "last_rank": WINDOW[1]}})
+    ended = []
+    for day in range(market.days):
+        name = day_name(market.start // SECONDS_A_DAY + day)
+        with contextlib.suppress(GateRefusedError):
+            nightly_run(store.path, folder, name, settings)
+        record = read_record(folder / name)
+        if record is not None:
+            ended.append(record)
+    return ended
+
+
+def _four_recipes(store: "Store", out: Path, earlier: Path) -> "tuple[dict[str, RunFolder], Comparison]":
+    """Train the four recipes on all days but the last two and compare them on those.
+
+    Args:
+        store: the market.
+        out: the demo's folder.
+        earlier: the bundle that two of them mine with.
+    """
+    from hatchway.compare.paired import PairedSettings
+    from hatchway.compare.recipes import four_recipes
+    from hatchway.compare.runs import compare_runs
+    from hatchway.config import RunSettings
+    from hatchway.job import train_run
+
+    runs = {}
+    for recipe in four_recipes(RECIPE["negatives"]["uniform"], WINDOW):
+        changes = {
+            "split": RECIPE["split"] | {"validation_days": 0, "test_days": TEST_DAYS},
+            "negatives": RECIPE["negatives"] | recipe.negatives,
+            "mining": recipe.mining,
+        }
+        note(f"{recipe.name}: {recipe.about}")
+        settings = RunSettings.parse(RECIPE | changes)
+        folder = out / "recipes" / recipe.name
+        runs[recipe.name] = train_run(store, folder, settings, mine_from=earlier if recipe.mines else None)
+    about = {recipe.name: recipe.about for recipe in four_recipes(RECIPE["negatives"]["uniform"], WINDOW)}
+    comparison = compare_runs(runs, about, PairedSettings(k=K))
+    write_text(out / "comparison.json", comparison.model_dump_json(indent=1) + "\n")
+    return runs, comparison
 
 
 def _clear(out: Path) -> None:
@@ -137,10 +182,11 @@ def _clear(out: Path) -> None:
             f"{out} holds {strangers[0]!r}, which no demo wrote, and is left as it is; "
             "name another folder: hatchway demo --out FOLDER"
         )
-    if (out / "run").exists():
-        if not (out / "run" / "run.json").is_file():
-            raise DataError(f"{out / 'run'} is not a run and is left as it is; name another folder, or remove it first")
-        shutil.rmtree(out / "run")
+    for name, sign in (("nights", "days"), ("recipes", "*/run.json")):
+        if (out / name).exists():
+            if not any((out / name).glob(sign)):
+                raise DataError(f"{out / name} is none of a demo's and is left as it is; name another folder")
+            shutil.rmtree(out / name)
 
 
 def _program() -> str:

@@ -54,7 +54,7 @@ def four_recipes(uniform: int, window: tuple[int, int]) -> tuple[Recipe, ...]:
             "hardest",
             f"2 mined from ranks 1 to {last - first + 1}, and nothing else",
             nothing | {"mined": 2},
-            {"first_rank": 1, "last_rank": last - first + 1, "cap": 2},
+            {"first_rank": 1, "last_rank": last - first + 1, "cap": 2, "warm_up_epochs": 0.0},
             mines=True,
         ),
     )
