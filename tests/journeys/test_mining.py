@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -263,3 +264,16 @@ def test_a_judge_refuses(place: Path, mined: Path, hatchway: Callable[..., Any])
     found = read_mined(place / "judged" / "mined.parquet")
     places = np.repeat(np.arange(len(found)), np.diff(found.offsets))[found.reasons == 0]
     assert (found.scores[found.reasons == 0] <= found.positive_scores[places] + 1e-6).all()
+
+
+def test_the_example_of_the_document_mines(place: Path, mined: Path) -> None:
+    """What docs/mining.md shows gives a table of up to four items for the rows of a log."""
+    (block,) = re.findall(
+        r"```python\n(.*?)```", (Path(__file__).parents[2] / "docs" / "mining.md").read_text("utf-8"), re.DOTALL
+    )
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/mining.md", "exec"), names)  # noqa: S102
+    log = RunFolder.open(mined).log()
+    table = names["mined_table"](log, place / "base")
+    assert len(table) == len(log.engagements)
+    assert table.lengths.max() <= 4

@@ -2,12 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
 from hatchway.negatives.settings import NegativesSettings
-from hatchway.negatives.sources import Source
+from hatchway.negatives.sources import Reason, Source
+from hatchway.training.mining.earlier import SkipReason
+from hatchway.training.mining.settings import MiningSettings
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "negatives.md"
 
@@ -30,3 +32,12 @@ def test_every_setting_is_explained() -> None:
     elsewhere = {"frequency", "streaming", "count_min", "schedule", "positive", "mask_engaged_days"}
     absent = [name for name in NegativesSettings.model_fields if name not in elsewhere and f"`{name}" not in text]
     assert not absent
+
+
+def test_every_setting_of_mining_and_every_reason_is_explained() -> None:
+    """The page of mining names the settings, the reasons of refused candidates, and those of skipped minings."""
+    text = (DOCUMENT.parent / "mining.md").read_text("utf-8")
+    reasons = {"same_item", "engaged", "looked_at", "seller", "photo", "title", "not_on_offer", "score", "judge"}
+    assert {reason.name.lower() for reason in Reason} - reasons == {"positive", "own", "repeat"}
+    named = [*MiningSettings.model_fields, *reasons, *get_args(SkipReason)]
+    assert not [name for name in named if f"`{name}`" not in text]
