@@ -8,13 +8,14 @@ import numpy as np
 import safetensors.numpy
 
 from hatchway.artefacts.atomic import replacing_file
-from hatchway.data.engagements import Int64, Part
+from hatchway.data.engagements import Part
 from hatchway.data.log import Log
 from hatchway.data.row_table import RowTable
 from hatchway.nightly.alarms import above
 from hatchway.nightly.material import Bools, Material
 from hatchway.nightly.repair import repaired
 from hatchway.progress import note
+from hatchway.screening.screen import Screen
 from hatchway.training.mining.earlier import Skipped, open_earlier
 from hatchway.training.mining.mine import mine
 from hatchway.training.mining.mined import Mined
@@ -72,8 +73,8 @@ def mine_night(material: Material, bundle: Path | None, work: Path, crowd: float
     rows = log.engagements.positives(Part.TRAIN)
     rules = RowFilter(log.engagements, recipe.negatives.mask_engaged_days, material.offered, material.screen)
     result = mine(earlier, rows, rules, recipe.mining, material.seed)
-    leaks = leaked(result, log)
-    share = sum(leaks.values())
+    leaks = leaked(result, log, material.watched)
+    share = max(leaks.values(), default=0.0)
     used = share <= recipe.nightly.most_leaked
     alarms.append(
         above(
@@ -112,26 +113,26 @@ def mined_table(facts: Mapping[str, Any], work: Path) -> RowTable | None:
     return RowTable(arrays["begin"], arrays["end"], arrays["items"])
 
 
-def leaked(mined: Mined, log: Log) -> dict[str, float]:
+def leaked(mined: Mined, log: Log, screen: Screen) -> dict[str, float]:
     """Return which share of what was mined looks like its positive all the same, by what shows it.
 
-    It is measured on what came through the filter, and does not ask the filter: what the filter does not look at, or
-    finds too seldom, is seen here.
+    It is measured on what came through the filter, and does not ask what the filter looked for.
+
+    Args:
+        mined: what was mined.
+        log: its log.
+        screen: knows sellers and photos, whatever the settings of the filter.
     """
     stand = np.flatnonzero(mined.reasons == 0)
     places = np.repeat(np.arange(len(mined)), np.diff(mined.offsets))[stand]
     negatives = mined.items[stand].astype(np.int64)
     positives = log.engagements.items[mined.rows[places]].astype(np.int64)
-    frame = log.catalogue.frame
     found: dict[str, float] = {}
-    if "seller" in frame.columns:
-        found["seller"] = _share(_same(frame["seller"].rank("dense").fill_null(0).to_numpy(), positives, negatives))
-    return found
-
-
-def _same(numbers: Int64, positives: Int64, negatives: Int64) -> Bools:
-    """Say of pairs whether both have the same number; 0 is none."""
-    found: Bools = (numbers[positives] == numbers[negatives]) & (numbers[positives] != 0)
+    if screen.sellers is not None:
+        mine = screen.sellers[positives]
+        found["seller"] = _share((mine >= 0) & (mine == screen.sellers[negatives]))
+    if screen.photos is not None:
+        found["photo"] = _share(screen.photos.contains(positives, negatives))
     return found
 
 

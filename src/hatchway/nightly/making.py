@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
 import safetensors.torch
 import torch
 from torch import Tensor
@@ -17,9 +18,9 @@ from hatchway.data.days import SECONDS_A_DAY
 from hatchway.data.engagements import Part, training_counts
 from hatchway.data.row_table import RowTable
 from hatchway.errors import SettingsError
-from hatchway.evaluation.cases import cases_for
+from hatchway.evaluation.cases import Cases, cases_for
 from hatchway.evaluation.scoring import TowerScorer
-from hatchway.evaluation.slices import history_slices, popularity_slices
+from hatchway.evaluation.slices import Slice, history_slices, popularity_slices
 from hatchway.evaluation.summary import evaluate
 from hatchway.frequency.exact import ExactCounts
 from hatchway.frequency.protocol import LearnedFrequency
@@ -30,6 +31,8 @@ from hatchway.nightly.alarms import above, below
 from hatchway.nightly.comparison import OfferedScorer, compare, recommended_shares
 from hatchway.nightly.frequencies import bring_up_to, look_at
 from hatchway.nightly.material import Material, digest_of_log
+from hatchway.screening.in_a_row import alike_in_a_row
+from hatchway.screening.screen import Screen
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import steps_an_epoch
 from hatchway.training.checkpoint import checkpoints, save_tensors
@@ -182,8 +185,10 @@ def index_night(material: Material, work: Path, training: Mapping[str, Any]) -> 
         "weights": sha256_of(checkpoints(work / RUN / "checkpoints")[-1] / "weights.safetensors"),
         "step": int(training["steps"]),
     }
-    model = trained(material, work)
-    contents = contents_of(model, material.catalogue, material.log.engagements, material.recipe.nightly.index, origin)
+    model, similar = trained(material, work), alike_in_a_row(material.screen)
+    contents = contents_of(
+        model, material.catalogue, material.log.engagements, material.recipe.nightly.index, origin, similar=similar
+    )
     bundle = write_bundle(work / BUNDLE, contents, material.recipe.nightly.index)
     return {"digest": bundle.digest, "index": bundle.manifest.index.model_dump(mode="json")}
 
@@ -197,6 +202,7 @@ def evaluate_night(material: Material, work: Path) -> dict[str, Any]:
     counts = training_counts(log.engagements, items)
     slices = popularity_slices(cases, counts, evaluation.head_share, evaluation.torso_share)
     slices += history_slices(cases, evaluation.history_edges)
+    slices += near_duplicates(cases, material.screen)
     candidates = material.candidates(log)
     new = trained(material, work)
     models = [material.before if material.previous is not None else new, new]
@@ -223,6 +229,21 @@ def evaluate_night(material: Material, work: Path) -> dict[str, Any]:
         "shares": {"old": shares[0], "new": shares[1]},
         "first": material.previous is None,
     }
+
+
+def near_duplicates(cases: Cases, screen: Screen) -> list[Slice]:
+    """Return the slice of cases that ask on the page of a listing for another that looks like it.
+
+    A model that learned to push copies away loses here first, while all cases together look fine.
+    """
+    if not screen.reasons:
+        return []
+    looked_at = np.repeat(cases.query_items, np.diff(cases.relevant_offsets)).astype(np.int64)
+    there = np.flatnonzero(looked_at >= 0)
+    chosen = np.zeros(len(looked_at), np.bool_)
+    reasons = screen.pairs(looked_at[there], cases.relevant_items[there].astype(np.int64))
+    chosen[there] = np.isin(reasons, [int(reason) for reason in screen.reasons])
+    return [Slice("alike", "near-duplicates", "the listing looked at and the right one look the same", chosen)]
 
 
 def check_sketch(settings: NegativesSettings) -> None:

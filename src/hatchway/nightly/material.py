@@ -20,8 +20,8 @@ from hatchway.nightly.recipe import NightRecipe
 from hatchway.nightly.state import NightState
 from hatchway.nightly.view import DayView
 from hatchway.randomness import stream
+from hatchway.screening.build import build_screen
 from hatchway.screening.screen import Screen
-from hatchway.screening.sellers import seller_rows, without_shops
 from hatchway.towers.build import build_model
 from hatchway.towers.features import FeatureReading, fit_reading
 from hatchway.towers.settings import ModelSettings
@@ -30,6 +30,8 @@ from hatchway.training.fitting import fitting_model
 from hatchway.training.warm_start import carry_weights, extended_reading
 
 Bools = npt.NDArray[np.bool_]
+
+_WATCHED = {"seller": True, "photo": True, "title": False}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,7 @@ class Material:
         catalogue: the N items as of the day.
         offered: [N] what is for sale at its end.
         previous: what the night before left; None for the first night.
+        photos: the folder that photo paths start from.
     """
 
     recipe: NightRecipe
@@ -51,6 +54,7 @@ class Material:
     catalogue: Catalogue
     offered: Bools
     previous: NightState | None
+    photos: Path | None = None
 
     @property
     def begin(self) -> int:
@@ -164,11 +168,15 @@ class Material:
     @cached_property
     def screen(self) -> Screen:
         """What may not stand as a negative beside which positive."""
+        return build_screen(self.catalogue, self.recipe.screening, self.photos)
+
+    @cached_property
+    def watched(self) -> Screen:
+        """What shows that a negative looks like its positive, whether or not the filter asks for it."""
         settings = self.recipe.screening
-        sellers = None
-        if settings.seller and self.catalogue.has("seller"):
-            sellers, _ = without_shops(seller_rows(self.catalogue.frame["seller"]), settings.seller_share)
-        return Screen(settings, sellers)
+        if settings.seller and settings.photo:
+            return self.screen
+        return build_screen(self.catalogue, settings.model_copy(update=_WATCHED), self.photos)
 
     def candidates(self, log: Log) -> Bools:
         """Mark what can be recommended: what is for sale, and what the test part says was, [N] bool."""

@@ -118,7 +118,7 @@ def _run(
     refuse_no_day(taken, night.name, settings.intake)
     catalogue, offered = read_catalogue(work)
     paths = [accepted.path(each) for each in days_of(store) if day - settings.history_days < each <= day]
-    material = Material(recipe, day, paths, catalogue, offered, previous)
+    material = Material(recipe, day, paths, catalogue, offered, previous, store.path)
 
     note(f"{night.name}: scoring yesterday's model on the day it has not seen")
     steps.take("honest", asked, lambda: honest(material, night / "evaluation.json"))
