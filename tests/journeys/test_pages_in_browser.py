@@ -200,7 +200,7 @@ def test_photos_and_placeholders_are_seen(visit: Visit) -> None:
     assert boxes[0]["width"] > 2 * boxes[1]["width"]
 
 
-@pytest.mark.parametrize("path", ["/", "/listing/sofa/3", "/search?q=sofa", f"/search?q={'x' * 150}"])
+@pytest.mark.parametrize("path", ["/", "/listing/sofa/3?price_max=90", "/search?q=sofa", f"/search?q={'x' * 150}"])
 def test_nothing_sticks_out(visit: Visit, path: str) -> None:
     """From the narrowest telephone to a wide screen: no sideways scrolling, and at least two cards side by side."""
     page = visit(path)
@@ -225,11 +225,32 @@ def test_the_facts_stand_beside_the_picture_or_below(visit: Visit) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read(visit: Visit, scheme: Literal["light", "dark"]) -> None:
     """Every text has a contrast of 4.5 to 1 or more with what is behind it (WCAG 2.2, 1.4.3)."""
-    for path in ("/", "/listing/desk/3", "/search?q=zebra"):
+    for path in ("/", "/listing/desk/3?category=lamp", "/search?q=zebra"):
         page = visit(path)
         page.emulate_media(color_scheme=scheme)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER[scheme]
         assert page.evaluate(CONTRAST) == []
+
+
+def test_narrowing_a_row_down(visit: Visit) -> None:
+    """By label: category, prices, seller; what was chosen stays chosen, in the address too, and one link undoes it."""
+    page = visit("/listing/desk/3")
+    form = page.get_by_role("form", name="Narrow the row down")
+    form.get_by_label("Category").select_option("sofa")
+    form.get_by_label("Price from").fill("25")
+    form.get_by_label("Price to").fill("45.5")
+    form.get_by_role("button", name="Show").click()
+    page.wait_for_url("**category=sofa**")
+    prices = page.locator(".card strong").all_inner_texts()
+    assert sorted(prices, key=float) == ["25", "35", "45"]
+    assert form.get_by_label("Category").input_value() == "sofa"
+    assert form.get_by_label("Price to").input_value() == "45.5"
+    form.get_by_label("Seller").select_option("Others only")
+    form.get_by_role("button", name="Show").press("Enter")
+    page.wait_for_url("**own_seller=exclude**")
+    assert "Nothing that is for sale fits all of that." in page.locator("main").inner_text()
+    form.get_by_role("link", name="Show all").click()
+    assert page.get_by_role("region", name="More like this").get_by_role("listitem").count() == 8
 
 
 def test_by_keyboard(visit: Visit) -> None:
