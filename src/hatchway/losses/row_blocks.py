@@ -16,6 +16,7 @@ from torch import Tensor
 
 from hatchway.compiled import at_once, parts_of
 from hatchway.errors import SettingsError
+from hatchway.losses.once import once_differentiable
 from hatchway.losses.softmax_rows import exponentials
 
 Products = Literal["float32", "bf16"]
@@ -144,24 +145,30 @@ class _RowBlocks(torch.autograd.Function):
         with _multiplying(products):
             loss, made = _run(query, columns, extra, bias, adjustments, weight if known else None)
         ctx.adjustments, ctx.products, ctx.known = adjustments, products, made is not None
-        ctx.save_for_backward(*((query, columns, extra, bias) if made is None else vars(made).values()))
+        ctx.save_for_backward(query, columns, extra, *((bias,) if made is None else vars(made).values()))
         if weight is None:
             return loss.new_zeros(()), loss
         ctx.mark_non_differentiable(loss)
         return torch.dot(loss, weight), loss
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad_sum: Tensor, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
         """Scale the gradients made on the way forward, or make them now that each row's weight is known."""
-        if ctx.known:
-            query, columns, extra = (grad * grad_sum for grad in ctx.saved_tensors)
-            return query, columns, extra, None, None, None, None
-        query, columns, extra, bias = ctx.saved_tensors
-        with torch.autocast(query.device.type, enabled=False), _multiplying(ctx.products):  # as on the way forward
-            _, made = _run(query, columns, extra, bias, ctx.adjustments, grad_loss.contiguous())
-        grads = cast("_Gradients", made)
-        return grads.query, grads.columns, grads.extra, None, None, None, None
+        query, columns, extra, *kept = ctx.saved_tensors
+        with torch.no_grad():
+            if ctx.known:
+                grads = [grad * grad_sum for grad in kept]
+            else:
+                # As on the way forward.
+                with torch.autocast(query.device.type, enabled=False), _multiplying(ctx.products):
+                    _, made = _run(query, columns, extra, kept[0], ctx.adjustments, grad_loss.contiguous())
+                grads = list(vars(made).values())
+        inputs = (grad_sum, grad_loss, query, columns, extra)
+        refusing = (
+            once_differentiable(grad, "sampled_softmax", *inputs) if needed else None
+            for grad, needed in zip(grads, ctx.needs_input_grad, strict=False)
+        )
+        return *refusing, None, None, None, None
 
 
 def row_block_losses(

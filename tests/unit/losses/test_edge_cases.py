@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from hatchway.errors import UsageError
 from hatchway.frequency.exact import ExactCounts
 from hatchway.losses.sampled_softmax import SampledSoftmax, sampled_softmax
 from hatchway.negatives.distribution import UniformDistribution
@@ -147,11 +148,11 @@ def test_a_compiled_model_may_call_it() -> None:
 
 
 def test_a_second_derivative_is_refused_with_own_columns_too() -> None:
-    """Gradients are made once, on the way forward; PyTorch says that there is nothing to differentiate."""
+    """Gradients are made once, on the way forward, and the refusal says which loss can be differentiated twice."""
     vectors, ledger = world()
     query, positive, columns, own = vectors
     query.requires_grad_()
     loss = sampled_softmax(query, positive, columns, ledger, own=own)
     (gradient,) = torch.autograd.grad(loss, query, create_graph=True)
-    with pytest.raises(RuntimeError, match="does not require grad"):
+    with pytest.raises(UsageError, match="sampled_softmax gives first derivatives only"):
         torch.autograd.grad(gradient.sum(), query)

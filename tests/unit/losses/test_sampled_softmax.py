@@ -1,11 +1,12 @@
 """The sampled softmax: hand-worked values, and what it refuses."""
 
 import math
+from typing import Literal
 
 import pytest
 import torch
 
-from hatchway.errors import DataError, SettingsError
+from hatchway.errors import DataError, SettingsError, UsageError
 from hatchway.losses.sampled_softmax import SampledSoftmax, sampled_softmax
 from hatchway.negatives.ledger import Ledger, account
 from hatchway.negatives.uniform import Uniform
@@ -125,10 +126,14 @@ def test_what_cannot_be_a_batch_is_refused() -> None:
         sampled_softmax(one, one, torch.ones(3, 2), ledger(), reduction="sum")  # type: ignore[arg-type]
 
 
-def test_double_backward_is_refused() -> None:
-    """Gradients are made once, on the way forward."""
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_double_backward_is_refused(reduction: Literal["mean", "none"]) -> None:
+    """Gradients are made tile by tile and not recorded, so a second derivative would silently be 0 or missing."""
     query = torch.ones(1, 1, requires_grad=True)
-    loss = sampled_softmax(query, torch.ones(1, 1), torch.zeros(3, 1), ledger())
-    (gradient,) = torch.autograd.grad(loss, query, create_graph=True)
-    with pytest.raises(RuntimeError, match="does not require grad"):
-        gradient.sum().backward()
+    columns = torch.zeros(3, 1, requires_grad=True)
+    loss = sampled_softmax(query, torch.ones(1, 1), columns, ledger(), reduction=reduction).sum()
+    by_query, by_columns = torch.autograd.grad(loss, [query, columns], create_graph=True)
+    with pytest.raises(UsageError, match=r"sampled_softmax gives first .* hatchway\.losses\.info_nce"):
+        by_query.sum().backward(retain_graph=True)
+    with pytest.raises(UsageError, match="sampled_softmax gives first derivatives only"):
+        torch.autograd.grad(by_columns.square().sum(), query)
