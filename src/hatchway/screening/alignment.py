@@ -22,6 +22,8 @@ _BRIGHTER = 1.4
 _STRETCHED = 0.08
 _SCALED = 0.2
 _WORST = 0.01
+_SHOWN = 0.2
+_MOST = 0.07
 _GREY = 0.03
 
 
@@ -40,8 +42,8 @@ def differences(
         views: [P], how the second photo comes near to the first: where the search begins.
 
     Returns:
-        [P] float32: the mean difference of the worst hundredth of the picture, as a share of full light; infinite
-        where the one cannot be laid over the other.
+        [P] float32: the mean difference of the worst hundredth of the picture, as a share of what it shows at all;
+        infinite where the one cannot be laid over the other, or more than 7 % of full light is left.
     """
     found = np.full(len(first), np.inf, np.float32)
     for start in range(0, len(first), _BLOCK):
@@ -134,7 +136,11 @@ def _step(still: Tensor, moved: Tensor, maps: Tensor) -> Tensor:
 
 
 def _difference(still: Tensor, moved: Tensor, maps: Tensor) -> Tensor:
-    """Return the mean difference of the worst hundredth of the picture, [n] from 0 to 1, brightness evened out."""
+    """Return the mean difference of the worst hundredth of the picture, brightness evened out, [n].
+
+    It is measured by what the picture shows at all: the mean distance from the background of the fifth that is farthest
+    from it, in the fainter of the two.
+    """
     warped, within = _warped(moved, maps)
     light = torch.tensor(_LIGHT)[:, None, None]
     # Black-and-white has no colour anywhere; a grey sofa before a white wall has some in its shadows.
@@ -146,5 +152,11 @@ def _difference(still: Tensor, moved: Tensor, maps: Tensor) -> Tensor:
     gain = (pictures[0] * pictures[1]).sum((1, 2, 3)) / pictures[1].square().sum((1, 2, 3)).clamp(min=1e-6)
     left = pictures[0] - gain.clamp(1 / _BRIGHTER, _BRIGHTER)[:, None, None, None] * pictures[1]
     # Compression and edges that lie half a pixel apart leave differences that cancel among neighbours.
-    worst = avg_pool2d(left, 3, 1, 1).abs().amax(1).flatten(1).topk(max(1, int(_WORST * SIDE * SIDE)), 1)
-    return worst.values.mean(1)
+    worst = _farthest(avg_pool2d(left, 3, 1, 1), _WORST)
+    shown = torch.stack([_farthest(p - p.flatten(2).median(2).values[..., None, None], _SHOWN) for p in (still, moved)])
+    return torch.where(worst < _MOST, worst / shown.amin(0).clamp(min=1e-3), torch.inf)
+
+
+def _farthest(values: Tensor, share: float) -> Tensor:
+    """Return the mean, over the given share of the picture, of the largest values in any colour, [n]."""
+    return values.abs().amax(1).flatten(1).topk(max(1, int(share * SIDE * SIDE)), 1).values.mean(1)

@@ -12,6 +12,7 @@ from hatchway.screening.screen import Screen
 from hatchway.screening.sellers import seller_rows, without_shops
 from hatchway.screening.settings import ScreeningSettings
 from hatchway.screening.similar import SimilarItems
+from hatchway.screening.titles import similar_titles
 
 
 def build_screen(catalogue: Catalogue, settings: ScreeningSettings, photos: Path | None = None) -> Screen:
@@ -31,9 +32,10 @@ def build_screen(catalogue: Catalogue, settings: ScreeningSettings, photos: Path
     frame = catalogue.frame
     sellers = _sellers(frame, settings, notes) if settings.seller else None
     similar = _photos(frame, settings, photos, notes) if settings.photo else None
+    titles = _titles(frame, settings, notes) if settings.title else None
     for line in notes:
         note(line)
-    return Screen(settings, sellers, similar, None, tuple(notes))
+    return Screen(settings, sellers, similar, titles, tuple(notes))
 
 
 def _absent(frame: pl.DataFrame, column: str, notes: list[str]) -> bool:
@@ -79,6 +81,20 @@ def _photos(
         return found.similar
     notes.append("screening: no photo can be used, so screening.photo is off")
     return None
+
+
+def _titles(frame: pl.DataFrame, settings: ScreeningSettings, notes: list[str]) -> SimilarItems | None:
+    if _absent(frame, "title", notes):
+        return None
+    found = similar_titles(frame["title"], settings.title_threshold, settings.title_bits, settings.title_most)
+    line = f"screening: {found.read:,} titles read; {found.similar.pairs:,} pairs say the same"
+    if found.crowded.any():
+        line += (
+            f"; {int(found.crowded.sum()):,} titles are like more than {settings.title_most:,} others and match none "
+            f"(the largest group of one wording has {found.largest_group:,})"
+        )
+    notes.append(line)
+    return found.similar
 
 
 def _say_photos(found: SimilarPhotos, usable: int, faults: dict[str, int], settings: ScreeningSettings) -> str:

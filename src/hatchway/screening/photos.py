@@ -17,8 +17,8 @@ from hatchway.screening.thumbnails import UInt8, read_thumbnails
 
 Bools = npt.NDArray[np.bool_]
 
-DIFFERENT = 0.06
-"""Two photos show the same picture where the worst hundredth differs by less than this share of full light."""
+DIFFERENT = 0.16
+"""Two photos show the same picture where the worst hundredth differs by less than this share of what they show."""
 
 _CANDIDATES = 20
 """A photo's hash may be near so many times as many others as may look like it at last; more is a placeholder."""

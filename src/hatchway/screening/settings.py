@@ -17,9 +17,11 @@ class ScreeningSettings(Settings):
         photo: near-identical photos are no negatives for each other (column ``photo``).
         photo_radius: at most so many of the 64 bits of two photos' hashes differ.
         photo_variants: where image files are at hand, a photo is also compared mirrored and cropped.
-        photo_most: a photo that looks like more than so many others is a placeholder and matches none.
+        photo_most: a photo that is like more than so many others is a placeholder and matches none.
         title: titles that say the same are no negatives for each other (column ``title``).
         title_threshold: how similar two titles must be, after normalisation; 1 is equal.
+        title_bits: how much more two titles must say in common than would single one item out of the catalogue, in
+            bits; with each bit, half as many titles are alike by chance.
         title_most: a title that is like more than so many others says too little and matches none.
     """
 
@@ -32,4 +34,5 @@ class ScreeningSettings(Settings):
     photo_most: int = pydantic.Field(default=200, ge=1)
     title: bool = True
     title_threshold: float = pydantic.Field(default=0.9, gt=0, le=1)
-    title_most: int = pydantic.Field(default=50, ge=1)
+    title_bits: float = 1.0
+    title_most: int = pydantic.Field(default=200, ge=1)
