@@ -87,6 +87,21 @@ def test_a_single_piece_is_sold_once(simulated: Simulated) -> None:
     assert (gone["gone"] <= gone["last"]).all()
 
 
+def test_what_is_forgotten_is_written_about_and_never_sold(simulated: Simulated) -> None:
+    """Stale listings stand in the way: they are shown, opened and written about, and nobody gets one."""
+    stale = simulated.market.world.listings.stale
+    assert stale[simulated.of("message")["item"].to_numpy() - 1].sum() > 10
+    assert not stale[simulated.of("purchase")["item"].to_numpy() - 1].any()
+
+
+def test_what_is_sold_is_sold_within_days(simulated: Simulated) -> None:
+    """Half of what was listed within the eight days and sold was sold in the first five."""
+    sales = simulated.of("purchase").join(simulated.catalogue.select("item", "listed"), on="item")
+    waited = sales.filter(pl.col("listed") >= START).select((pl.col("time") - pl.col("listed")) / DAY).to_series()
+    assert len(waited) > 20
+    assert waited.median() < 5  # type: ignore[operator]
+
+
 def test_nobody_does_the_same_thing_twice(simulated: Simulated) -> None:
     """A buyer saves, writes about and buys a listing at most once."""
     deeds = simulated.of("save", "message", "purchase").select("buyer", "item", "event")

@@ -110,6 +110,24 @@ def test_a_relist_shows_the_same_photo_cut_anew(listings: Listings) -> None:
     assert np.median(other) >= 16
 
 
+def test_a_photo_is_shown_again_in_three_ways(listings: Listings) -> None:
+    """A third is only compressed anew, a third is cut by up to a tenth, a third is turned besides."""
+    shot = photograph(listings, 0, 8)
+    again = [published(shot, first=False, random=stream(3, number)) for number in range(90)]
+    untouched = np.mean([image.tobytes() == shot.image.tobytes() for image, _ in again])
+    assert untouched == pytest.approx(1 / 3, abs=0.15)
+    assert len({quality for _, quality in again}) > 25
+    assert min(quality for _, quality in again) >= 40
+    assert max(quality for _, quality in again) <= 85
+
+
+def test_one_photo_in_a_hundred_shows_nothing(listings: Listings) -> None:
+    """One grey, whatever is offered; never the maker's picture."""
+    alone = [row for row in range(600) if not listings.makers[row] and listings.relists[row] < 0]
+    empty = [row for row in alone[:400] if len(photograph(listings, row, 8).image.getcolors(100_000) or ()) == 1]
+    assert 0 < len(empty) < 14
+
+
 def test_sellers_share_the_makers_picture(listings: Listings) -> None:
     """Some sellers use the maker's picture: two objects of one model are then the same shot."""
     shots: dict[int, bytes] = {}
