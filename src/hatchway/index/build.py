@@ -26,7 +26,7 @@ class IndexSettings(Settings):
         exact_up_to: the largest catalogue for which ``auto`` takes flat without trying the other.
         cells: how many cells an IVF index has; about 4·sqrt(items) where not given.
         recall_at: k of the recall@k that is measured, and written to the manifest.
-        recall_target: an IVF index looks into as many cells as this recall takes.
+        recall_target: an IVF index looks into as many cells as this recall takes, the low end of its interval included.
         sampled_queries: how many queries recall is measured on.
         include_gone: index items, too, that the catalogue calls gone.
         seed: where k-means starts, and which queries are sampled.
@@ -127,9 +127,15 @@ def _choose_probes(index: IvfIndex, oracle: _Oracle, part: slice, target: float)
     if not len(oracle.queries[part]):
         return True
     index.set_probes(_FIRST_PROBES)
-    while oracle.shares(index, part).mean() < target and index.probes < index.cells:
+    while not _reaches(oracle.shares(index, part), target) and index.probes < index.cells:
         index.set_probes(2 * index.probes)
     return 4 * index.probes <= index.cells
+
+
+def _reaches(shares: npt.NDArray[np.float64], target: float) -> bool:
+    """Say whether the recall of all such queries reaches the target, and not by the luck of those that were sampled."""
+    low, _ = interval_of(shares)
+    return bool(shares.min() == 1) or (low is not None and low >= target)
 
 
 def _facts(index: Index, oracle: _Oracle, part: slice, cells: int, probes: int) -> IndexFacts:

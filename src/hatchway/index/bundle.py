@@ -44,7 +44,7 @@ from hatchway.errors import ArtefactError, DataError
 from hatchway.index.approximate import IvfIndex
 from hatchway.index.build import IndexFacts, IndexSettings, build_index
 from hatchway.index.exact import ExactIndex
-from hatchway.index.files import load_index, save_index
+from hatchway.index.files import load_index, read_vectors, save_index
 from hatchway.index.protocol import Float32, checked_vectors
 from hatchway.screening.similar import SimilarItems
 
@@ -147,8 +147,8 @@ class Bundle:
 
     @cached_property
     def vectors(self) -> Float32:
-        """The item vectors, [N, d] float32."""
-        vectors: Float32 = safetensors.numpy.load_file(self._part("item_vectors.safetensors"))["item_vectors"]
+        """The item vectors, [N, d] float32; mapped from their file where they are large."""
+        vectors = read_vectors(self._part("item_vectors.safetensors"))
         self._check("item_vectors.safetensors", "items", len(vectors))
         self._check("item_vectors.safetensors", "dimension", vectors.shape[1])
         return vectors

@@ -5,6 +5,7 @@ can be found, since its vectors lie beside it; IVF,SQ8 is what FAISS writes, as 
 """
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +22,10 @@ from hatchway.index.exact import ExactIndex
 from hatchway.index.protocol import Float32, Int64, checked_vectors
 
 _HASHED_AT_ONCE = 1 << 16
+_MAPPED_FROM = 1 << 30
+"""Item vectors of so many bytes stay in their file, from which the system reads what is looked at."""
+
+_LENGTH_BYTES = 8
 _REMEDY = "build the index again"
 
 
@@ -52,6 +57,32 @@ def digest_of(vectors: Float32) -> str:
     for begin in range(0, len(vectors), _HASHED_AT_ONCE):
         hashed.update(np.ascontiguousarray(vectors[begin : begin + _HASHED_AT_ONCE], dtype="<f4").data)
     return hashed.hexdigest()
+
+
+def read_vectors(path: Path) -> Float32:
+    """Read the tensor ``item_vectors`` of a safetensors file, [N, d] float32.
+
+    A large file is not copied into memory but mapped: several processes then share one copy, and what is never looked
+    at takes no memory. What somebody might write into the array would stay in the process.
+
+    Raises:
+        ArtefactError: the file is missing, cut short, or has no such tensor.
+    """
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            if path.stat().st_size < _MAPPED_FROM:
+                whole: Float32 = file.get_tensor("item_vectors")
+                return whole
+        with path.open("rb") as raw:  # opened above, so that the header is known to fit the file
+            length = int.from_bytes(raw.read(_LENGTH_BYTES), "little")
+            said = json.loads(raw.read(length))["item_vectors"]
+    except (OSError, KeyError, safetensors.SafetensorError) as error:
+        raise ArtefactError(f"{path} is missing, cut short, or has no item vectors ({error}); {_REMEDY}") from error
+    if said["dtype"] != "F32":
+        raise ArtefactError(f"{path} has item vectors of type {said['dtype']}; they must be F32; {_REMEDY}")
+    begin = _LENGTH_BYTES + length + said["data_offsets"][0]
+    mapped: Float32 = np.memmap(path, np.dtype("<f4"), mode="c", offset=begin, shape=tuple(said["shape"]))
+    return mapped
 
 
 def save_index(path: Path, index: ExactIndex | IvfIndex, vectors: npt.ArrayLike) -> None:
