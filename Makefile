@@ -1,6 +1,6 @@
 # make help       lists the targets
 # make install    makes a virtual environment in .venv with everything in the versions of constraints.txt
-# make demo       installs, then runs the whole job on a small marketplace that the package makes itself
+# make demo       installs, then runs a week of a small marketplace that the package makes itself, and its nights
 # make test       installs, then lint, types and every test
 # make lint       installs, then lint and types alone
 # make bench      installs, then measures every path against plain PyTorch and NumPy (about ten minutes on an idle machine)
@@ -62,7 +62,7 @@ test: lint
 
 # One after another, and nothing else beside them. Other libraries: benchmarks/peers/.
 bench: install
-	@for name in masks draws frequency batches loss step; do \
+	@for name in masks draws frequency batches loss step mining serving; do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; \
 	done
 	@$(BIN)/python benchmarks/table.py

@@ -9,12 +9,11 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from hatchway.errors import UnknownIdError, UsageError
 from hatchway.serving.filters import Filters
-from hatchway.serving.post_columns import ID_LIMIT
+from hatchway.serving.post_columns import ID_LIMIT, is_unicode
 from hatchway.serving.posts import Item
 from hatchway.serving.recommender import Row
 from hatchway.serving.service import Service
 from hatchway.serving.shelf import Shelf
-from hatchway.serving.stock import is_unicode
 
 K_LIMIT = 500
 """The most items that one request may ask for."""

@@ -8,15 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from hatchway.data.identifiers import Identifiers
 from hatchway.errors import UsageError
 from hatchway.index.protocol import Int64
+from hatchway.serving.names import NONE, Codes, Names
 
 Bools = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.int64]
-
-NONE = -1
-"""The number of an absent category or seller."""
 
 
 @dataclass(frozen=True)
@@ -47,42 +43,6 @@ class Filters:
         prices = self.price_min is not None or self.price_max is not None
         wanted = {"category": self.categories, "price": prices, "seller": self.sellers or self.not_sellers}
         return tuple(name for name, asked in wanted.items() if asked)
-
-
-def as_names(column: pl.Series) -> pl.Series:
-    """Read a column as names; of a list of names the first counts."""
-    first = column.list.first() if isinstance(column.dtype, pl.List) else column
-    return first.cast(pl.String)
-
-
-class Names:
-    """A number for every name: those of the bundle's catalogue, then those that were posted. Numbers never change."""
-
-    def __init__(self, column: pl.Series) -> None:
-        self._known = Identifiers(as_names(column).drop_nulls().unique().sort(), "name", "the catalogue")
-        self._posted: dict[str, int] = {}
-
-    def codes(self, column: pl.Series, *, learn: bool = False) -> Codes:
-        """Return the number of every name, [n] int64; :data:`NONE` for null and, unless they are learnt, for others."""
-        texts = as_names(column)
-        codes = np.array(self._known.rows(texts))
-        for place in np.flatnonzero((codes < 0) & texts.is_not_null().to_numpy()).tolist():
-            known = self._posted.get(texts[place], NONE)
-            if known == NONE and learn:
-                known = self._posted[texts[place]] = len(self._known) + len(self._posted)
-            codes[place] = known
-        return codes
-
-    def some(self, names: Iterable[str]) -> Codes:
-        """Return the numbers of those names that are known."""
-        codes = [self._code(name) for name in names]
-        return np.array([code for code in codes if code >= 0], np.int64)
-
-    def _code(self, name: str) -> int:
-        """Return the number of one name; a join would hash all of them."""
-        place = int(self._known.ids.search_sorted(name))
-        is_there = place < len(self._known) and self._known.ids[place] == name
-        return place if is_there else self._posted.get(name, NONE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,20 +88,25 @@ class Naming:
     category: Names
     seller: Names
 
-    def facts(self, frame: pl.DataFrame, gone: Bools, *, learn: bool) -> Facts:
+    def facts(self, frame: pl.DataFrame, gone: Bools, *, whole: bool = False) -> Facts:
         """Read the facts of some items.
 
         Args:
             frame: [n] rows with any of the catalogue's columns.
             gone: [n] which of them are not for sale.
-            learn: give numbers to names that have none.
+            whole: they are the whole catalogue that the numbers are of.
         """
-        nothing = np.full(len(frame), NONE, np.int64)
+
+        def codes(name: str, names: Names) -> Codes:
+            if name not in frame.columns:
+                return np.full(len(frame), NONE, np.int64)
+            return names.all_codes(frame[name]) if whole else names.codes(frame[name])
+
         price = frame["price"].cast(pl.Float64).to_numpy() if "price" in frame.columns else np.full(len(frame), np.nan)
         return Facts(
             gone=gone,
-            category=self.category.codes(frame["category"], learn=learn) if "category" in frame.columns else nothing,
-            seller=self.seller.codes(frame["seller"], learn=learn) if "seller" in frame.columns else nothing,
+            category=codes("category", self.category),
+            seller=codes("seller", self.seller),
             price=np.array(price, np.float64),
             **_marks(frame),
         )

@@ -64,6 +64,15 @@ class Columns:
         """Say whether an id is of the type of the catalogue's."""
         return isinstance(item, int) == self.integer_ids
 
+    def asked(self, value: Item) -> Item | None:
+        """Give an id that is asked for the type of the catalogue's; None where it cannot be one of them."""
+        if not self.integer_ids:
+            return str(value) if is_unicode(str(value)) else None
+        try:
+            return self.item(value)
+        except ValueError:
+            return None
+
     def item(self, value: object) -> Item:
         """Read an id.
 
@@ -175,11 +184,18 @@ def _id(value: object, *, integer: bool) -> Item:
     return number
 
 
-def _written(text: str) -> str:
+def is_unicode(text: str) -> bool:
+    """Say whether a text can be written down: JSON may hold half a character (a lone surrogate)."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("holds half a character (a lone surrogate), which is no Unicode") from None
+        return False
+    return True
+
+
+def _written(text: str) -> str:
+    if not is_unicode(text):
+        raise ValueError("holds half a character (a lone surrogate), which is no Unicode")
     return text
 
 

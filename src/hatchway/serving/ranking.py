@@ -11,6 +11,7 @@ from hatchway.serving.filters import Wanted
 from hatchway.serving.stock import Stock
 
 _ROWS_AT_ONCE = 1 << 17
+_FEW = 16
 
 
 class Ranked(NamedTuple):
@@ -68,12 +69,11 @@ class Ranking:
             without: row numbers that are left out; the same at every call.
             narrowed: whether the filter asks for anything.
         """
-        if self._all is None and narrowed:
+        if self._all is None and (narrowed or depth > self._limits.deepest):
             passing = np.flatnonzero(wanted.passing(self._stock.facts))
-            if len(passing) <= self._limits.exact_up_to:
-                self._all = self._scored(passing, wanted, without)
-        if self._all is None and depth > self._limits.deepest:
-            self._all = self._scored(np.flatnonzero(wanted.passing(self._stock.facts)), wanted, without)
+            if depth > self._limits.deepest or len(passing) <= self._limits.exact_up_to:
+                posted = len(self._stock.facts) + np.flatnonzero(wanted.passing(self._stock.posted.facts))
+                self._all = self._scored(np.concatenate([passing, posted]), without)
         if self._all is not None:
             rows, scores = self._all
             best = _best_of(scores, depth)
@@ -94,10 +94,11 @@ class Ranking:
         there = rows >= 0
         whole = not there.all()
         lowest = -np.inf if whole else float(scores[-1])
-        kept = there & ~np.isin(rows, without)
+        kept = there & ~_among(rows, without)
         kept[kept] = self._stock.passing(rows[kept], wanted)
         if self._outside is None:
-            self._outside = self._scored(np.empty(0, np.int64), wanted, without)
+            outside = self._stock.outside
+            self._outside = self._scored(outside[self._stock.passing(outside, wanted)], without)
         # Below the lowest that was found, the index may hold better ones.
         among = self._outside[1] >= lowest
         return _in_order(
@@ -106,15 +107,22 @@ class Ranking:
             whole=whole,
         )
 
-    def _scored(self, base: Int64, wanted: Wanted, without: Int64) -> tuple[Int64, Float32]:
-        """Score some of the bundle's items and all that may be shown of what the index does not hold."""
-        outside = self._stock.outside
-        outside = outside[self._stock.passing(outside, wanted)]
-        rows = np.union1d(base, outside)
-        rows = rows[~np.isin(rows, without)]
+    def _scored(self, rows: Int64, without: Int64) -> tuple[Int64, Float32]:
+        """Score some row numbers, but for those that are left out."""
+        rows = rows[~_among(rows, without)]
         blocks = (rows[begin : begin + _ROWS_AT_ONCE] for begin in range(0, len(rows), _ROWS_AT_ONCE))
         scores = [self._stock.vectors(block) @ self._query[0] for block in blocks]
         return rows, np.concatenate([np.empty(0, np.float32), *scores])
+
+
+def _among(rows: Int64, few: Int64) -> npt.NDArray[np.bool_]:
+    """Say which of many row numbers are among a few."""
+    if len(few) > _FEW:
+        return np.isin(rows, few)
+    found = np.zeros(len(rows), np.bool_)
+    for row in few.tolist():
+        found |= rows == row
+    return found
 
 
 def _best_of(scores: Float32, depth: int) -> npt.NDArray[np.int64]:

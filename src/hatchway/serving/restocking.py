@@ -26,7 +26,7 @@ def restocked(stock: Stock, records: Sequence[Record]) -> Stock:
         DataError: no vector can be made of a new listing's columns.
     """
     records = [record for record in records if stock.columns.fits(record.item)]
-    rows = [stock.catalogue.ids.index_of(record.item) for record in records]
+    rows = stock.lookup.rows(record.item for record in records)
     theirs = [(row, record) for row, record in zip(rows, records, strict=True) if row is not None]
     fresh = [record for row, record in zip(rows, records, strict=True) if row is None]
     return _with_posted(_with_changed(stock, theirs), fresh)
@@ -47,7 +47,7 @@ def cannot_be_placed(
     fresh: set[Item] = set()
     for place, change in enumerate(changes):
         record, at = touched[change.item], ("listings", place, "item")
-        is_known = change.item in stock.posted.places or stock.catalogue.ids.index_of(change.item) is not None
+        is_known = change.item in stock.posted.places or stock.lookup.row(change.item) is not None
         if is_known or only_gone(record):
             continue
         fresh.add(change.item)
@@ -74,7 +74,7 @@ def forget_from(records: MutableMapping[Item, Record], stock: Stock, days: int) 
     """
     since = data_end(stock.bundle.manifest.origin)
     for item, record in list(records.items()) if since is not None else ():
-        row = stock.catalogue.ids.index_of(item) if stock.columns.fits(item) else None
+        row = stock.lookup.row(item)
         known = None if row is None else stock.catalogue.frame.row(row, named=True)
         if may_be_forgotten(record, known, since, days):
             del records[item]
@@ -104,7 +104,7 @@ def _with_changed(stock: Stock, theirs: Sequence[tuple[int, Record]]) -> Stock:
         gone[place], values["gone"] = gone_now(record, known, since, left_out=bool(gone[place]))
         new.append(_readable({name: value for name, value in values.items() if name in CATALOGUE_TYPES}, stock.columns))
     frame = _frame([known | values for known, values in zip(old, new, strict=True)])
-    facts = stock.facts.replaced(rows, stock.naming.facts(frame, gone, learn=True))
+    facts = stock.facts.replaced(rows, stock.naming.facts(frame, gone))
     return replace(stock, facts=facts, changed={**stock.changed, **dict(zip(rows.tolist(), new, strict=True))})
 
 
@@ -136,7 +136,7 @@ def _with_posted(stock: Stock, fresh: Sequence[Record]) -> Stock:
     vectors[at] = stock.encoder.vectors(frame)
     for place, entry in zip(at.tolist(), known, strict=True):
         entries[place] = entry
-    facts = before.facts.replaced(at, stock.naming.facts(frame, gone, learn=True))
+    facts = before.facts.replaced(at, stock.naming.facts(frame, gone))
     posted = Posted(tuple(places), tuple(entries), vectors, facts, places)
     return replace(stock, posted=posted, unplaced=unplaced)
 

@@ -20,7 +20,9 @@ from hatchway.index.bundle import Bundle
 from hatchway.index.item_encoder import ItemEncoder
 from hatchway.index.model_bundle import encoder_of
 from hatchway.index.protocol import Float32, Int64
-from hatchway.serving.filters import Facts, Filters, Names, Naming, Wanted, checked_filters
+from hatchway.serving.filters import Facts, Filters, Naming, Wanted, checked_filters
+from hatchway.serving.lookup import IdLookup
+from hatchway.serving.names import Names
 from hatchway.serving.post_columns import Columns
 from hatchway.serving.posts import Item
 
@@ -55,6 +57,7 @@ class Stock:
         bundle: what it is based on.
         columns: what a post may say.
         encoder: what places a posted listing; None where the model reads no columns.
+        lookup: finds the bundle's items by their ids.
         naming: numbers of categories and sellers.
         indexed: [N] bool, which items the index holds.
         facts: of the bundle's N items, as they are now.
@@ -66,6 +69,7 @@ class Stock:
     bundle: Bundle
     columns: Columns
     encoder: ItemEncoder | None
+    lookup: IdLookup
     naming: Naming
     indexed: npt.NDArray[np.bool_]
     facts: Facts
@@ -88,11 +92,21 @@ class Stock:
         indexed = ~gone if some_are_left_out else np.ones(len(frame), np.bool_)
         absent = pl.Series([], dtype=pl.String)
         naming = Naming(*(Names(frame[name] if catalogue.has(name) else absent) for name in ("category", "seller")))
-        facts = naming.facts(frame, np.array(~indexed), learn=False)
-        nothing = naming.facts(frame.head(0), np.empty(0, np.bool_), learn=False)
+        facts = naming.facts(frame, np.array(~indexed), whole=True)
+        nothing = naming.facts(frame.head(0), np.empty(0, np.bool_))
         columns = Columns.of(catalogue, encoder.reading if encoder is not None else None)
         none_yet = Posted((), (), np.empty((0, bundle.manifest.dimension), np.float32), nothing, {})
-        return cls(bundle, columns, encoder, naming, indexed, _without_logos(facts), {}, none_yet)
+        return cls(
+            bundle,
+            columns,
+            encoder,
+            IdLookup(catalogue.identifiers),
+            naming,
+            indexed,
+            _without_logos(facts),
+            {},
+            none_yet,
+        )
 
     def __len__(self) -> int:
         """N + M."""
@@ -120,17 +134,13 @@ class Stock:
         Raises:
             UnknownIdError: neither the catalogue nor a post has it.
         """
-        place = self._place(identifier)
-        return self.catalogue.row(identifier) if place is None else len(self.facts) + place
+        row = self._row(identifier)
+        return self.catalogue.row(identifier) if row is None else row
 
     def rows(self, items: Sequence[str | int]) -> Int64:
         """Return the row number of every id, -1 where there is no such item."""
-        texts = [text if is_unicode(text) else None for text in map(str, items)]
-        found = np.array(self.catalogue.rows(pl.Series(texts, dtype=pl.String)))
-        for place in np.flatnonzero(found < 0).tolist() if self.posted.items else ():
-            posted = self._place(items[place])
-            found[place] = -1 if posted is None else len(self.facts) + posted
-        return found
+        found = [self._row(item) for item in items]
+        return np.array([-1 if row is None else row for row in found], np.int64)
 
     def ids(self, rows: Int64) -> list[Item]:
         """Return the ids of row numbers."""
@@ -139,11 +149,13 @@ class Stock:
     def describe(self, rows: Int64, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Return the columns of row numbers as they are now, each with its ``item``; all columns where None."""
         base = rows < len(self.facts)
-        chosen = self.catalogue.frame if names is None else self.catalogue.frame.select(names)
-        of_base = iter(chosen[rows[base]].to_dicts())
+        frame = self.catalogue.frame
+        wanted = frame.columns if names is None else [name for name in names if name in frame.columns]
+        columns = [frame.get_column(name)[rows[base]].to_list() for name in wanted]
+        of_base = iter([dict(zip(wanted, values, strict=True)) for values in zip(*columns, strict=True)])
         found = []
         for row, is_base in zip(rows.tolist(), base.tolist(), strict=True):
-            known = next(of_base) | dict(self.changed.get(row, {})) if is_base else dict(self._posted_at(row))
+            known = next(of_base) | dict(self.changed.get(row, ())) if is_base else dict(self._posted_at(row))
             found.append(known if names is None else {name: known.get(name) for name in names})
         return found
 
@@ -188,12 +200,13 @@ class Stock:
         base = len(self.facts)
         return not (self.facts.gone[row] if row < base else self.posted.facts.gone[row - base])
 
-    def _place(self, identifier: str | int) -> int | None:
-        """Return the position of a posted listing, None where none has this id."""
-        try:
-            return self.posted.places.get(self.columns.item(identifier))
-        except ValueError:
+    def _row(self, identifier: str | int) -> int | None:
+        """Return the row number of an id, None where there is no such item."""
+        item = self.columns.asked(identifier)
+        if item is None:
             return None
+        place = self.posted.places.get(item)
+        return self.lookup.row(item) if place is None else len(self.facts) + place
 
     def _posted_at(self, row: int) -> Mapping[str, Any]:
         return self.posted.known[row - len(self.facts)]
@@ -204,12 +217,3 @@ def _without_logos(facts: Facts) -> Facts:
     marks, inverse, counts = np.unique(facts.same_photo, return_inverse=True, return_counts=True)
     del marks
     return replace(facts, same_photo=np.where(counts[inverse] > _MOST_OF_A_PHOTO, np.uint64(0), facts.same_photo))
-
-
-def is_unicode(text: str) -> bool:
-    """Say whether a text can be written down: JSON may hold half a character (a lone surrogate)."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -5,7 +5,7 @@ import polars as pl
 
 from hatchway.data.catalogue import Catalogue
 from hatchway.index.protocol import Int64
-from hatchway.serving.filters import as_names
+from hatchway.serving.names import as_names
 
 CATEGORY_LIMIT = 60
 """The most categories that a page lets one choose from."""
