@@ -91,6 +91,7 @@ def train_run(
     notes = log.notes if living is None else (*log.notes, _say_living(living))
     for line in notes:
         note(line)
+    screen = build_screen(log.catalogue, settings.screening, store.path)
     negatives = fitting_negatives(settings.negatives, log)
     made_of = fitting_model(settings.model, log)
     record = RunRecord(
@@ -102,7 +103,7 @@ def train_run(
         model=made_of,
         settings=settings.model_dump(mode="json"),
         versions=versions,
-        notes=notes,
+        notes=(*notes, *screen.notes),
         mine_from=mines_with,
         mine_judge=judged_by,
     )
@@ -115,8 +116,8 @@ def train_run(
             settings=settings.mining,
             seed=settings.seed,
             columns=negatives.mined,
-            engaged_days=negatives.mask_engaged_days,
-            screen=build_screen(log.catalogue, settings.screening, store.path),
+            engaged_days=settings.screening.engaged_days,
+            screen=screen,
             judge=Path(os.path.normpath(out / judged_by)) if judged_by else None,
         )
         check_mining(hard, from_step=mined_from, steps=steps * settings.training.epochs)
@@ -157,6 +158,7 @@ def train_run(
         resume=resume,
         mined=mined,
         mined_from=mined_from,
+        screen=screen,
     )
     said = overfitting(done.history, validation.metric, steps) if validation is not None else None
     if said is not None:
@@ -311,7 +313,7 @@ def export_triplets(run: RunFolder | Path | str, out: Path | str) -> tuple[Path,
         record = about.record
     else:
         settings = RunSettings.parse(run.record.settings)
-        columns, days = settings.negatives.mined, settings.negatives.mask_engaged_days
+        columns, days = settings.negatives.mined, settings.screening.engaged_days
         screen = build_screen(log.catalogue, settings.screening, run.store().path)
         mined, record = mine_log(log, Wanted(run.path, settings.mining, settings.seed, columns, days, screen))
     if mined is None:

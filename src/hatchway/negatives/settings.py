@@ -38,8 +38,6 @@ class NegativesSettings(Settings):
         alpha: weight of the correction: 0 is none, 1 the full one.
         positive: what happens to the positive; see :data:`~hatchway.negatives.counting.PositiveCorrection`. With
             alpha 0 there is no correction, and copies of the positive are masked whatever stands here.
-        mask_engaged_days: a buyer's engagements of so many days before the row are no negatives for it. Where the log
-            has no times, all of the buyer's training engagements. 0 masks none.
     """
 
     in_batch: bool = True
@@ -61,7 +59,6 @@ class NegativesSettings(Settings):
     distinct: bool = False
     alpha: float = pydantic.Field(default=1.0, ge=0)
     positive: PositiveCorrection = "uncorrected"
-    mask_engaged_days: float = pydantic.Field(default=30.0, ge=0)
 
     @pydantic.model_validator(mode="after")
     def _some(self) -> Self:

@@ -71,7 +71,7 @@ def mine_night(material: Material, bundle: Path | None, work: Path, crowd: float
         return found | facts | {"alarms": [alarm.model_dump(mode="json") for alarm in alarms]}
     earlier, about = opened
     rows = log.engagements.positives(Part.TRAIN)
-    rules = RowFilter(log.engagements, recipe.negatives.mask_engaged_days, material.offered, material.screen)
+    rules = RowFilter(log.engagements, recipe.screening.engaged_days, material.offered, material.screen)
     result = mine(earlier, rows, rules, recipe.mining, material.seed)
     leaks = leaked(result, log, material.watched)
     share = max(leaks.values(), default=0.0)

@@ -18,6 +18,9 @@ REASONS = {
     "engaged": "the buyer is known to have engaged with it",
     "own": "the row has the item on purpose already, mined or shown",
     "repeat": "another column stands for the item already",
+    "seller": "the seller of the row's positive offers it: most likely the same thing",
+    "photo": "its photo is near-identical to that of the row's positive",
+    "title": "its title says the same as that of the row's positive",
 }
 
 

@@ -80,12 +80,14 @@ class Rarity:
 
         Args:
             groups: [W] int64 ascending, the group of each word, 0 to ``size`` − 1.
-            codes: [W] int64 words; those of a group stand together in some title.
+            codes: [W] int64 words; those of a group stand together in two titles at least.
             size: how many groups.
 
         Returns:
             [size] float64: the sum over a group's words of the least of what the word says by itself and what it says
-            where one rarer word of the group is known, −log2 P(word | rarer word).
+            where one rarer word of the group is known, −log2 P(word | rarer word). The chance is that among the other
+            titles, since the two that are compared prove nothing about each other: (c − 2 + p) / (n − 1) where c of the
+            n titles with the rarer word have the word too, whose own chance is p.
         """
         said = np.zeros(size)
         # Groups are taken a run at a time, so that their pairs fit into memory.
@@ -102,7 +104,9 @@ class Rarity:
         rarer = np.repeat(codes, np.diff(offsets))
         known, numbers = self._together
         at = np.searchsorted(known, rarer * len(self.counts) + codes[after])
-        left = np.log2(self.counts[rarer] / numbers[np.minimum(at, len(numbers) - 1)]) if len(after) else np.empty(0)
+        alone = np.exp2(-self.bits[codes[after]])
+        times = numbers[np.minimum(at, len(numbers) - 1)] if len(after) else np.empty(0)
+        left = np.log2((self.counts[rarer] - 1) / (times - 2 + alone))
         bits = self.bits[codes].copy()
         np.minimum.at(bits, after, left)
         return np.asarray(np.bincount(groups, bits, minlength=size), np.float64)

@@ -47,21 +47,18 @@ class AucMeter:
         return AucPoint(*(_auc_of(model, pairs) for pairs in (self.training, self.validation)))
 
 
-def auc_meter(
-    model: TwoTower, log: Log, negatives: Negatives, *, pairs: int, mask_days: float, seed: int
-) -> AucMeter | None:
+def auc_meter(model: TwoTower, log: Log, negatives: Negatives, *, pairs: int, seed: int) -> AucMeter | None:
     """Choose the pairs that a run's AUCs are measured on.
 
     The negative of a pair is drawn as those of training are: one column at random of those that a training row would
-    see, shared or its own, but none that was mined for being hard. It is not the positive, and not what the buyer is
-    known to have engaged with.
+    see, shared or its own, but none that was mined for being hard. It is not the positive, not what the buyer is
+    known to have engaged with, and nothing that the run's screen finds beside the positive.
 
     Args:
         model: whose contexts are asked for; nothing of its weights is used.
         log: the engagements.
         negatives: the run's sources.
         pairs: how many of each part at most; 0 measures nothing.
-        mask_days: see :func:`~hatchway.training.batches.epoch_batches`.
         seed: the run's seed.
 
     Returns:
@@ -80,7 +77,7 @@ def auc_meter(
         )
         shared = [source.draw(others, generator) for source in negatives.shared if source.source is not Source.QUEUE]
         pool = torch.cat([others.new_empty(0), *shared])
-        batches = tuple(_blocks(model, log, chosen, mask_days, seed))
+        batches = tuple(_blocks(model, log, chosen, negatives.screen.settings.engaged_days, seed))
         found = tuple(_negatives_of(batch, negatives, pool, len(log.catalogue), generator) for batch in batches)
         made.append(AucPairs(batches, found))
     return AucMeter(*made) if all(map(len, made)) else None
@@ -126,6 +123,8 @@ def _negatives_of(
         drawn[from_pool] = pool[place[from_pool]]
         drawn[~from_pool] = columns[each[~from_pool], place[~from_pool] - len(pool)]
         stands = (drawn >= 0) & (drawn != batch.positives) & ~torch.isin(each * catalogue + drawn, known)
+        if negatives.screen.reasons:
+            stands &= negatives.screen.own(batch.positives, drawn[:, None])[:, 0] == 0
         found = torch.where((found < 0) & stands, drawn, found)
     return found
 

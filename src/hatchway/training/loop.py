@@ -21,6 +21,7 @@ from hatchway.errors import ArtefactError, DataError, DivergedError
 from hatchway.losses.sampled_softmax import SampledSoftmax
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.progress import Progress, note
+from hatchway.screening.screen import Screen
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.aucs import AucMeter, auc_meter
 from hatchway.training.batches import Batch, epoch_batches, steps_an_epoch
@@ -77,6 +78,7 @@ def train(
     resume: bool = False,
     mined: RowTable | None = None,
     mined_from: int = 0,
+    screen: Screen | None = None,
 ) -> Trained:
     """Train a model in place.
 
@@ -94,9 +96,11 @@ def train(
         resume: continue from the newest checkpoint in ``folder``, if there is one.
         mined: for each engagement row of the log, items mined for it (hard negatives); None for none.
         mined_from: the step from which they are used: a model that knows little yet learns from easy negatives first.
+        screen: what may not stand as a negative, and for how long what a buyer engaged with may not; None: what the
+            buyer engaged with in the 30 days before, and nothing else.
 
     Raises:
-        DataError: there is nothing to train on, or ``mined`` is of another log.
+        DataError: there is nothing to train on, ``mined`` is of another log, or ``screen`` of another catalogue.
         DivergedError: the loss became NaN or ran away; names the step, the batch and the last good checkpoint.
         UsageError: another process is training in ``folder``.
     """
@@ -109,7 +113,14 @@ def train(
     per_epoch = steps_an_epoch(len(positives), settings.batch)
     total = per_epoch * settings.epochs
     source = negatives_of(
-        negatives, log, seed=seed, dimension=model.dimension, mined=mined, mined_from=mined_from, steps=total
+        negatives,
+        log,
+        seed=seed,
+        dimension=model.dimension,
+        mined=mined,
+        mined_from=mined_from,
+        steps=total,
+        screen=screen,
     )
     carries: dict[str, Carried | None] = {"queue": source.queue, "frequency": source.learned}
     carried = {name: held for name, held in carries.items() if held is not None}
@@ -132,7 +143,7 @@ def train(
                     batch=settings.batch,
                     history=model.history_length,
                     history_of=model.history_of,
-                    mask_days=negatives.mask_engaged_days,
+                    mask_days=source.screen.settings.engaged_days,
                     seed=seed,
                     epoch=epoch,
                     first_step=first,
@@ -260,8 +271,7 @@ def _meter(
     model: TwoTower, log: Log, negatives: Negatives, settings: TrainingSettings, at: Progressed, curves: Curves
 ) -> AucMeter | None:
     """Choose the pairs that AUCs are measured on; a run that begins is measured before its first step."""
-    days, seed = negatives.settings.mask_engaged_days, negatives.seed
-    meter = auc_meter(model, log, negatives, pairs=settings.auc_pairs, mask_days=days, seed=seed)
+    meter = auc_meter(model, log, negatives, pairs=settings.auc_pairs, seed=negatives.seed)
     if meter is not None and at.step == 0:
         model.eval()
         curves.aucs(0, meter.measure(model))

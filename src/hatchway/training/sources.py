@@ -22,6 +22,7 @@ from hatchway.negatives.settings import NegativesSettings
 from hatchway.negatives.shared_draws import SharedDraws
 from hatchway.negatives.sources import OwnSource, SharedSource, Source
 from hatchway.progress import note
+from hatchway.screening.screen import Screen
 from hatchway.training.step import Negatives
 
 
@@ -52,6 +53,7 @@ def negatives_of(
     mined_from: int = 0,
     frequency: Frequency | None = None,
     steps: int = 0,
+    screen: Screen | None = None,
 ) -> Negatives:
     """Make the sources of a run.
 
@@ -65,9 +67,10 @@ def negatives_of(
         mined_from: the step from which they are used.
         frequency: how often each item is a row's positive; None for what the settings say.
         steps: of the whole run, for a schedule.
+        screen: what is a hidden positive beside which positive; None: nothing but what the buyer engaged with.
 
     Raises:
-        DataError: the mined table is of another log.
+        DataError: the mined table is of another log, or the screen of another catalogue.
         SettingsError: no source is left, or a schedule has no number of steps.
     """
     settings = fitting_negatives(settings, log)
@@ -118,7 +121,28 @@ def negatives_of(
             f"negatives.mined is the only source and begins at step {mined_from:,}: there is nothing to learn from "
             "before; set mining.warm_up_epochs = 0, or add another source, e.g. negatives.in_batch = true"
         )
-    return Negatives(settings, seed, shared, own, queue, steps=steps, learned=learned, mined_from=mined_from)
+    return Negatives(
+        settings,
+        seed,
+        shared,
+        own,
+        queue,
+        steps=steps,
+        learned=learned,
+        mined_from=mined_from,
+        screen=_of_this(screen, log),
+    )
+
+
+def _of_this(screen: Screen | None, log: Log) -> Screen:
+    """Refuse the screen of another catalogue: its rows would be other items."""
+    screen = Screen() if screen is None else screen
+    if screen.size not in (None, len(log.catalogue)):
+        raise DataError(
+            f"the screen is of {screen.size:,} items and the catalogue has {len(log.catalogue):,}; build it from the "
+            "catalogue of the log that is trained on"
+        )
+    return screen
 
 
 def learned_frequency(settings: NegativesSettings, catalogue: int, seed: int) -> LearnedFrequency | None:

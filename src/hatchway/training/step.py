@@ -1,7 +1,7 @@
 """One step: vectors of a batch and its negatives, the ledger, the masks, the loss."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from hatchway.negatives.settings import NegativesSettings
 from hatchway.negatives.sources import OwnSource, Reason, SharedSource, Source
 from hatchway.randomness import torch_stream
 from hatchway.screening.engaged import engaged_columns, engaged_own
+from hatchway.screening.screen import Screen
 from hatchway.towers.two_tower import TwoTower
 from hatchway.training.batches import Batch
 
@@ -34,6 +35,7 @@ class Negatives:
         rank: which of several processes this is; each draws its own.
         steps: of the whole run; a schedule needs it.
         learned: the frequency that the sources ask, where it is learned from the batches.
+        screen: what is a hidden positive beside which positive; shared and own columns of every source are screened.
         mined_from: the step from which mined columns are used; the steps before are a warm-up without them.
     """
 
@@ -45,6 +47,7 @@ class Negatives:
     rank: int = 0
     steps: int = 0
     learned: LearnedFrequency | None = None
+    screen: Screen = field(default_factory=Screen)
     mined_from: int = 0
 
     def __post_init__(self) -> None:
@@ -91,12 +94,27 @@ class Negatives:
             rows=torch.from_numpy(batch.rows),
             distinct=self.settings.distinct,
         )
-        if not len(batch.known_items):
-            return drawn
-        masked = with_masked(drawn, engaged_columns(drawn, batch.known_items, batch.known_offsets))
-        if not drawn.own_items.shape[1]:
-            return masked
-        return with_own_masked(masked, engaged_own(drawn, batch.known_items, batch.known_offsets), Reason.ENGAGED)
+        return self.screened(drawn, batch)
+
+    def screened(self, drawn: Ledger, batch: Batch) -> Ledger:
+        """Mask what may not stand for a row, whichever source it is from; the first reason that holds is told.
+
+        First what the row's buyer engaged with, then what the screen finds: seller, photo, title.
+        """
+        ledger = drawn
+        own = drawn.own_items.shape[1] > 0
+        if len(batch.known_items):
+            ledger = with_masked(ledger, engaged_columns(drawn, batch.known_items, batch.known_offsets))
+            if own:
+                found = engaged_own(drawn, batch.known_items, batch.known_offsets)
+                ledger = with_own_masked(ledger, found, Reason.ENGAGED)
+        if self.screen.reasons:
+            ledger = with_masked(ledger, self.screen.coordinates(drawn.positives, drawn.items))
+        if self.screen.reasons and own:
+            reasons = self.screen.own(drawn.positives, drawn.own_items)
+            for reason in self.screen.reasons:
+                ledger = with_own_masked(ledger, reasons == int(reason), reason)
+        return ledger
 
 
 def batch_loss(

@@ -54,7 +54,7 @@ def two_tastes(log: Log) -> Tensor:
 def meter_of(log: Log, settings: NegativesSettings, *, pairs: int = 10_000, mined: RowTable | None = None) -> AucMeter:
     """Choose the pairs for the knowing model."""
     sources = negatives_of(settings, log, seed=3, dimension=8, mined=mined)
-    found = auc_meter(Knowing(two_tastes(log)), log, sources, pairs=pairs, mask_days=30.0, seed=3)  # type: ignore[arg-type]
+    found = auc_meter(Knowing(two_tastes(log)), log, sources, pairs=pairs, seed=3)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -136,7 +136,7 @@ def test_nothing_to_measure(log: Log) -> None:
     """No pairs wanted: no meter."""
     sources = negatives_of(NegativesSettings(), log, seed=3, dimension=8)
     model: TwoTower = build_model(log.catalogue, len(log.buyers), ModelSettings(kind="factorisation"), seed=3)
-    assert auc_meter(model, log, sources, pairs=0, mask_days=30.0, seed=3) is None
+    assert auc_meter(model, log, sources, pairs=0, seed=3) is None
 
 
 def test_a_run_measures_before_its_first_step_and_with_every_validation(log: Log, tmp_path: Path) -> None:

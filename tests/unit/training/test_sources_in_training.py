@@ -271,7 +271,7 @@ def test_the_settings_survive_being_written(tmp_path: Path) -> None:
     """Every setting of the negatives, each with a value that is not its default."""
     changed = NegativesSettings(
         **EVERYTHING.model_dump()
-        | {"in_batch": False, "distinct": True, "alpha": 0.25, "mask_engaged_days": 3.5, "mined_weight": 0.125}
+        | {"in_batch": False, "distinct": True, "alpha": 0.25, "mined_weight": 0.125}
     )
     default = NegativesSettings().model_dump()
     # Those of other rooms go together, and their own tests write them.
