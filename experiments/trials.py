@@ -34,6 +34,7 @@ from hatchway.data.store import Store, write_store
 from hatchway.evaluation.cases import Cases, cases_for
 from hatchway.evaluation.metrics import recall
 from hatchway.evaluation.ranking import rank_cases
+from hatchway.evaluation.ranks import Ranks
 from hatchway.evaluation.scoring import TowerScorer
 from hatchway.evaluation.slices import popularity_classes
 from hatchway.job import index_run, train_run
@@ -191,6 +192,22 @@ class Market:
         found = json.loads(kept.read_text())
         return {name: float(value) for name, value in found.items()}
 
+    def ranks(self, recipe: Recipe) -> Ranks:
+        """Return where the positives of the last days stand among all items in the ranking of a recipe's run."""
+        settings = recipe.settings(self.scale, self.seed)
+        key = _key([settings.model_dump(mode="json"), recipe.mines])
+        kept = ranks_file(self.folder / f"run-{key}")
+        if not kept.exists():
+            (self.folder / f"measures-{key}.json").unlink(missing_ok=True)
+            self.measures(recipe)
+        with np.load(kept) as found:
+            return Ranks(found["offsets"], found["better"], found["tied"])
+
+
+def ranks_file(run: Path) -> Path:
+    """Return where the ranks of a run's positives are kept when the run itself is gone."""
+    return run.with_name(run.name.replace("run-", "ranks-") + ".npz")
+
 
 def _key(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
@@ -245,7 +262,8 @@ def measured(market: Market, run: RunFolder) -> dict[str, float]:
     Returns:
         recall: recall@20 of the positives of the last two days, every item a candidate; recall_head, recall_torso,
             recall_tail, recall_new by training popularity; recall_relisted where the listing's object is listed twice.
-        share_head, share_never: of the first 20 on offer, how many are head items, how many had no training positive.
+        share_head, share_tail, share_never: of the first 20 on offer, how many are head or tail items, how many had no
+            training positive; offered_never of all that is on offer.
         liked: of the first 20 on offer, how many the buyer would as likely as not save or write about, by the truth.
         same_kind: of the first 20 on offer, how many are of the kind of the listing looked at.
         fine: how often the positive scores above a random item of its kind and another style.
@@ -256,7 +274,8 @@ def measured(market: Market, run: RunFolder) -> dict[str, float]:
     """
     asked = asked_of(market, run)
     found = {"cases": float(len(asked.cases))}
-    ranks = rank_cases(asked.scorer, asked.cases, asked.log.engagements, depth=K)
+    ranks = rank_cases(asked.scorer, asked.cases, asked.log.engagements)
+    np.savez(ranks_file(run.path), offsets=ranks.offsets, better=ranks.better, tied=ranks.tied)
     found["recall"] = float(recall(ranks, K).mean())
     mine = asked.classes[asked.cases.relevant_items]
     things = market.truth.listings.thing[asked.log.catalogue.ids.to_numpy() - 1]
@@ -290,7 +309,9 @@ def _of_rows(market: Market, asked: Asked) -> dict[str, float]:
     asks = looked_at.numpy() >= 0
     return {
         "share_head": float((asked.classes[top] == 0).mean()),
+        "share_tail": float((asked.classes[top] == 2).mean()),
         "share_never": float((asked.counts[top] == 0).mean()),
+        "offered_never": float((asked.counts[asked.on_offer] == 0).mean()),
         "liked": float((liking >= LIKED).mean()),
         "same_kind": float((kinds[top[asks]] == kinds[looked_at.numpy()[asks]][:, None]).mean()),
     }
