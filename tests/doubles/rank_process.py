@@ -7,6 +7,7 @@ OUT/r.pt. With RANKS 1 it is a single process with the whole batch, without a pr
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,8 +70,25 @@ class Towers(nn.Module):
         return self.buyers[buyers] @ self.matrix, *(self.items[rows] for rows in items)
 
 
+def counted() -> list[str]:
+    """Have every collective that the product calls noted; those of DistributedDataParallel are not among them."""
+    calls: list[str] = []
+
+    def noting(name: str, call: Any) -> Any:
+        def noted(*arguments: Any, **named: Any) -> Any:
+            calls.append(name)
+            return call(*arguments, **named)
+
+        return noted
+
+    for name in ("all_gather", "all_reduce"):
+        setattr(dist, name, noting(name, getattr(dist, name)))
+    return calls
+
+
 def main() -> None:
     """Take three steps."""
+    calls = counted()
     rank, ranks, rendezvous, out = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
     torch.set_num_threads(1)
     towers: nn.Module = Towers()
@@ -80,9 +98,10 @@ def main() -> None:
     settings = StreamingSettings(window=4, buckets=16, hashes=2)
     frequency, alone = (StreamingFrequency(settings, ITEMS, 3) for _ in range(2))
     mined = Mined(RowTable.from_offsets(np.arange(0, 17, 2), np.arange(16) % ITEMS), most=2)
-    found = []
+    found: list[dict[str, Any]] = []
     begin = sum(SIZES[ranks][:rank])
     for step in range(STEPS):
+        calls.clear()
         mine = the_batch(step).of(slice(begin, begin + SIZES[ranks][rank]))
         batch = global_batch(mine.positives)
         frequency.update(batch.positives)
@@ -116,6 +135,7 @@ def main() -> None:
                 "masked": torch.stack([masked.rows + begin, masked.columns, masked.reasons.long()]),
                 "copies": torch.stack([ledger.copy_rows + begin, ledger.copy_columns]),
                 "own_masked": ledger.own_masked,
+                "collectives": list(calls),
                 "losses": losses.detach(),
                 "gradients": [weight.grad.clone() for weight in towers.parameters() if weight.grad is not None],
                 "frequency": {name: tensor.clone() for name, tensor in frequency.state().items()},

@@ -70,6 +70,14 @@ def test_losses_and_gradients_are_those_of_one_process(found: dict[str, list[Any
         assert all(float(gradient.abs().max()) > 1e-3 for gradient in one["gradients"])
 
 
+def test_the_number_of_messages_is_fixed(found: dict[str, list[Any]]) -> None:
+    """Sizes, positives and vectors out, gradients back, whatever rows a rank has: ranks cannot wait for each other."""
+    for one, two in steps(found):
+        assert one["collectives"] == []
+        for rank in two:
+            assert rank["collectives"] == ["all_gather", "all_gather", "all_gather", "all_reduce"]
+
+
 def test_ranks_that_learned_apart_merge(found: dict[str, list[Any]]) -> None:
     """Each rank saw its own rows only; gathered and merged, both say the same of all items, as a merge in one place."""
     settings = StreamingSettings(window=4, buckets=16, hashes=2)
