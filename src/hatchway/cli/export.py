@@ -18,7 +18,7 @@ def run(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write item vectors with their ids, or the mined negatives of a run.
+    """Write item vectors with their ids, or mined negatives.
 
     OUT/item_vectors.parquet has the columns item and vector; OUT/item_vectors.npy ([items, dimensions] float32) and
     OUT/item_ids.npy hold the same in the same order. Scores are raw dot products: do not normalise the vectors.
