@@ -1,11 +1,13 @@
 """What goes wrong with a day's data: found, named, kept out of the model, or bounded in what it changes."""
 
+import json
 import shutil
 from pathlib import Path
 
 import night_market
 import polars as pl
 import pytest
+import safetensors.torch
 from night_market import Days, name
 
 from hatchway.config import RunSettings
@@ -136,7 +138,7 @@ def test_late_events_are_trained_on_when_they_come(nights: Path, days: Days, sto
 def test_a_schema_that_changed_is_refused_and_changes_nothing(
     nights: Path, days: Days, store: Path, clean: Path
 ) -> None:
-    """A renamed column, other ids, a renamed event: exit 2, the change by name; mended, the night has the clean bytes."""
+    """A renamed column, other ids, a renamed event: exit 2, the change by name; once mended the clean bytes."""
     renamed = days.but(days.events.rename({"session": "visit"}))
     texts = Days(
         days.events.with_columns(pl.col("item", "query_item").cast(pl.String)),
@@ -176,6 +178,18 @@ def test_rows_of_a_clock_that_jumped_are_turned_away(nights: Path, days: Days, c
     record = run(jumped, nights, DAY)
     assert raised(record) == ["jumped_share"]
     assert record.steps["intake"]["day"]["rejected"] == {"clock": moved}
+    assert abs(honest(run(days, nights, DAY + 1)) - honest(record_of(clean, DAY + 1))) <= NEAR
+
+
+def test_events_of_days_to_come_are_not_read_and_are_said(nights: Path, days: Days, clean: Path) -> None:
+    """A clock that is weeks ahead: what it wrote waits until its day, and the alarm says how much it is."""
+    shifted = night_market.ahead(days, DAY)
+    moved = int((shifted.events["time"] != days.events["time"]).sum())
+    record = run(shifted, nights, DAY)
+    assert raised(record) == ["ahead_share"]
+    assert record.steps["intake"]["ahead"] == moved > 10
+    accepted = (found.steps["intake"]["day"]["accepted"] for found in (record_of(clean, DAY), record))
+    assert next(accepted) - next(accepted) == moved
     assert abs(honest(run(days, nights, DAY + 1)) - honest(record_of(clean, DAY + 1))) <= NEAR
 
 
@@ -244,10 +258,48 @@ def test_a_model_that_lost_its_way_is_refused(nights: Path, store: Path) -> None
     wild = SETTINGS.model_copy(
         update={"training": SETTINGS.training.model_copy(update={"table_rate": 30.0, "layer_rate": 3.0})}
     )
-    with pytest.raises(GateRefusedError, match="a loss beyond the interval"):
+    with pytest.raises(GateRefusedError, match=f"was refused and {name(DAY - 1)} stays"):
         run(store, nights, DAY, wild)
     record = record_of(nights, DAY)
     assert record.outcome == "refused"
     assert [verdict.name for verdict in record.gate if not verdict.passed]
     assert current(nights) == nights / name(DAY - 1)
     assert run(store, nights, DAY).outcome == "published", "with the usual rates the day is run after all"
+
+
+def test_a_sketch_that_missed_days_is_brought_up_to_date(days: Days, store: Path, tmp_path: Path) -> None:
+    """Two nights fail: the alarm says how long the sketch saw nothing, and it then knows of every positive, once."""
+    streaming = SETTINGS.model_copy(
+        update={"negatives": SETTINGS.negatives.model_copy(update={"frequency": "streaming"})}
+    )
+    nights = tmp_path / "nights"
+    for day in (4, 5):
+        run(store, nights, day, streaming)
+    for day in (6, 7):
+        with pytest.raises(GateRefusedError):
+            run(night_market.empty(days, day), nights, day, streaming)
+    late = run(store, nights, 8, streaming)
+    assert "sketch_lag_hours" in raised(late)
+    lag = late.steps["frequencies"]["lag_hours"]
+    assert 48 <= lag < 72, "from the end of training on day 5 to the beginning of day 8"
+    assert late.steps["frequencies"]["after"]["covered"] > 0
+    following = run(store, nights, 9, streaming)
+    assert raised(following) == []
+    clocks = safetensors.torch.load_file(nights / name(9) / "state" / "sketch.safetensors")["clocks"]
+    state = json.loads((nights / name(9) / "state" / "manifest.json").read_bytes())
+    positives = days.events.filter(
+        pl.col("event").is_in(["save", "message"]) & (pl.col("time") < state["sketched_until"])
+    )
+    assert int(clocks[1]) == len(positives), "no positive is counted twice, and none is left out"
+
+
+def test_a_sketch_that_stands_still_covers_less_than_it_should(nights: Path, store: Path) -> None:
+    """What is popular now is not what the counts say: the alarm compares the top with the last hour."""
+    narrow = night_market.settings(keep_nights=40, sketch={"top": 20, "least_cover": 0.99, "fewest": 50})
+    record = run(store, nights, DAY, narrow)
+    after = record.steps["frequencies"]["after"]
+    cover = next(alarm for alarm in record.alarms if alarm.name == "sketch_cover")
+    assert cover.value == pytest.approx(after["covered"] / after["expected_covered"])
+    assert cover.value is not None
+    assert cover.raised == (cover.value < 0.99)
+    assert after["positives"] >= 50

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,9 @@ from hatchway.data.store import Store
 from hatchway.errors import ArtefactError, DataError
 from hatchway.nightly.intake import DayFacts, clean_day
 from hatchway.nightly.settings import IntakeSettings
+
+DAYS = "days"
+"""Where the cleaned days lie in the folder of nights."""
 
 _RULES = 1
 """The version of the rules; days that were cleaned by other ones are cleaned again."""
@@ -89,13 +92,6 @@ class AcceptedDays:
         """Return where the accepted rows of a day lie."""
         return self.folder / f"{day_name(day)}.parquet"
 
-    def remove_before(self, day: int) -> None:
-        """Remove the days that no night will read any more."""
-        oldest = day_name(day)
-        for path in sorted(self.folder.glob("[0-9]*")):
-            if path.name[: len(oldest)] < oldest:
-                path.unlink(missing_ok=True)
-
     def _about(self, day: int) -> Path:
         return self.folder / f"{day_name(day)}.json"
 
@@ -110,15 +106,18 @@ class AcceptedDays:
         return path.is_file() and sha256_of(path) == there.sha256
 
 
+def remove_days_before(folder: Path, day: int) -> None:
+    """Remove the cleaned days that no night will read any more."""
+    oldest = day_name(day)
+    for path in sorted(folder.glob("[0-9]*")):
+        if path.name[: len(oldest)] < oldest:
+            path.unlink(missing_ok=True)
+
+
 def days_of(store: Store) -> list[int]:
     """Return the days that the store has events of, ascending; rows without a time are of no day."""
     names = [part.path.split("/")[1].removeprefix("day=") for part in store.manifest.parts if "day=" in part.path]
     return sorted(int(pl.Series([name]).str.to_date().dt.epoch("d")[0]) for name in names if name != "undated")
-
-
-def digest_of(paths: Iterable[Path]) -> str:
-    """Return one sha256 over the contents of files, in the order given."""
-    return hashlib.sha256("".join(sha256_of(path) for path in paths).encode()).hexdigest()
 
 
 def median_of(numbers: Sequence[int]) -> float | None:

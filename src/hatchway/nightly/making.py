@@ -137,7 +137,13 @@ def train_night(material: Material, work: Path, crowd: float | None, mined: RowT
     if previous is not None and not checkpoints(run / "checkpoints"):
         total = steps_an_epoch(len(rows), settings.batch) * settings.epochs
         source = negatives_of(
-            recipe.negatives, log, seed=material.seed, dimension=model.dimension, mined=mined, steps=total
+            recipe.negatives,
+            log,
+            seed=material.seed,
+            dimension=model.dimension,
+            mined=mined,
+            steps=total,
+            screen=material.screen,
         )
         if source.learned is not None:
             source.learned.load_state(safetensors.torch.load_file(work / SKETCH))
@@ -153,7 +159,9 @@ def train_night(material: Material, work: Path, crowd: float | None, mined: RowT
         seed=material.seed,
         resume=True,
         mined=mined,
+        screen=material.screen,
     )
+    material.kept["tonight"] = model
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     said = [line for line in lines if "negatives" in line]
     return {
@@ -172,6 +180,8 @@ def train_night(material: Material, work: Path, crowd: float | None, mined: RowT
 
 def trained(material: Material, work: Path) -> TwoTower:
     """Return the model that :func:`train_night` left."""
+    if "tonight" in material.kept:
+        return material.kept["tonight"]
     model = material.model()
     weights = safetensors.torch.load_file(checkpoints(work / RUN / "checkpoints")[-1] / "weights.safetensors")
     model.load_state_dict(weights)

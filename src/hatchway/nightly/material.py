@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -46,6 +46,7 @@ class Material:
         offered: [N] what is for sale at its end.
         previous: what the night before left; None for the first night.
         photos: the folder that photo paths start from.
+        kept: tonight's model, once it is trained, under ``tonight``; it need not be read back then.
     """
 
     recipe: NightRecipe
@@ -55,6 +56,7 @@ class Material:
     offered: Bools
     previous: NightState | None
     photos: Path | None = None
+    kept: dict[str, TwoTower] = field(default_factory=dict)
 
     @property
     def begin(self) -> int:

@@ -13,7 +13,7 @@ from hatchway.data.positives import choose_events
 from hatchway.data.store import Store
 from hatchway.errors import GateRefusedError, HatchwayError, UsageError
 from hatchway.index.build import IndexFacts
-from hatchway.nightly.accepted import AcceptedDays, days_of
+from hatchway.nightly.accepted import DAYS, AcceptedDays, days_of, remove_days_before
 from hatchway.nightly.alarms import Alarm
 from hatchway.nightly.comparison import Compared
 from hatchway.nightly.days import day_number
@@ -108,7 +108,7 @@ def _run(
     served = None if previous is None else day_name(previous.manifest.day)
     work.mkdir(exist_ok=True)
 
-    accepted = AcceptedDays(nights / "days", tuple(choose_events(store, recipe.positives).weights), settings.intake)
+    accepted = AcceptedDays(nights / DAYS, tuple(choose_events(store, recipe.positives).weights), settings.intake)
     rules = recipe.of("positives", "model") | {"nightly": settings.model_dump(mode="json", exclude={"gate", "index"})}
     asked = {"metric": settings.gate.metric, "k": settings.gate.k} | recipe.of("evaluation")
     note(f"{night.name}: taking in the day's events")
@@ -216,3 +216,6 @@ def _tidy(nights: Path, night: Path, recipe: NightRecipe) -> None:
     if (night / "work").exists():
         shutil.rmtree(night / "work")
     clean(nights, recipe.nightly)
+    # Nights that were rolled back may reach further; what is removed too early is only cleaned again.
+    oldest = day_number(night.name) - recipe.nightly.history_days - recipe.nightly.keep_nights
+    remove_days_before(nights / DAYS, oldest)

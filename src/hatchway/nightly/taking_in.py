@@ -76,8 +76,16 @@ def take_in(
     today = days.get(day)
     usual = _usual([days[each] for each in sorted(days) if each < day][-settings.usual_days :])
     read = sum(facts.accepted for each, facts in days.items() if each == day) + late
+    ahead = _ahead(store, day, settings.fewest * (usual["accepted"] or 0.0))
     alarms = [
         *_of_events(today, usual, late / read if read else None, settings),
+        above(
+            "ahead_share",
+            ahead / today.rows if today is not None else None,
+            settings.most_jumped,
+            "events of days to come that are too few to be days, of the events of the day: a clock is ahead",
+            "they wait until their day",
+        ),
         *_of_catalogue(items, previous, recipe),
     ]
     return {
@@ -85,6 +93,7 @@ def take_in(
         "days": {day_name(each): facts.accepted for each, facts in days.items()},
         "usual": usual,
         "late": late,
+        "ahead": ahead,
         "shape": shape,
         "catalogue": {
             "items": len(items.catalogue),
@@ -169,6 +178,12 @@ def check_shape(shape: Mapping[str, Mapping[str, str]], previous: NightState) ->
                 f"the {what} has changed its columns since the night of {day_name(manifest.day)}: {'; '.join(changed)}"
                 "; import it as before, or, if it is meant, set nightly.intake.columns = 'any'"
             )
+
+
+def _ahead(store: Store, day: int, fewest: float) -> int:
+    """Count the events of later days that are too few to be days; the day after may have just begun, so not its."""
+    days = {f"events/day={day_name(each)}/part-0.parquet" for each in days_of(store) if each > day + 1}
+    return sum(part.rows for part in store.manifest.parts if part.path in days and part.rows < fewest)
 
 
 def _seen(paths: Sequence[Path]) -> pl.Series | None:
