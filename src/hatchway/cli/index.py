@@ -19,7 +19,7 @@ def run(
         Literal["auto", "flat", "ivf-sq8"],
         typer.Option(help="flat looks at every item, ivf-sq8 at some; auto takes flat up to 300,000 items."),
     ] = "auto",
-    recall_at: Annotated[int, typer.Option(min=1, help="k of the recall@k that is measured.")] = 100,
+    recall_at: Annotated[int, typer.Option(min=1, help="k of the recall@k that is measured.")] = 500,
     recall_target: Annotated[float, typer.Option(min=0.01, max=1, help="Recall that ivf-sq8 is set to reach.")] = 0.98,
     include_gone: Annotated[
         bool, typer.Option("--include-gone", help="Recommend items, too, that the catalogue calls gone.")
@@ -62,6 +62,8 @@ def run(
     bundle = index_run(folder, settings, out, fresh)
     index = bundle.manifest.index
     stored = sum(part.bytes for part in bundle.manifest.parts)
+    low, high = index.recall_low, index.recall_high
+    interval = None if low is None or high is None else f"{low:.4f} to {high:.4f}"
     facts: list[list[object]] = [
         ["items", bundle.manifest.items],
         *([] if fresh is None else [["new items", len(fresh)]]),
@@ -69,6 +71,7 @@ def run(
         ["dimensions", bundle.manifest.dimension],
         ["index", index.kind if index.kind == "flat" else f"{index.kind}, {index.probes} of {index.cells} cells"],
         [f"recall@{index.recall_at}", index.recall],
+        ["its 95 % interval", interval],
         ["measured on queries", index.recall_queries],
         ["size", size(stored)],
     ]

@@ -47,7 +47,7 @@ _COPIED_BELOW = 2
 _SAMPLED = 16
 """Every 16th vector is searched first, to guess the k-th best score; what the guess misses is searched for again."""
 
-_SAMPLED_FROM = 16 * _TILE
+_SAMPLED_FROM = 2 * _TILE
 """Fewer vectors than that are not worth a guess."""
 
 
@@ -218,7 +218,7 @@ class ExactIndex:
         """Guess a little less than the kept-th best score of each query, from a sample; -inf where there is none."""
         share = kept / _SAMPLED
         rank = int(share + 4 * share**0.5 + 4)  # more than four standard deviations on the safe side
-        if self._sample is None or rank > len(self._sample):
+        if self._sample is None or 2 * rank > len(self._sample):
             return np.full(len(asked), -np.inf, np.float32)
         return self._sample.search(asked, rank, without=blocked).scores[:, -1]
 
