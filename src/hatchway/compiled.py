@@ -32,7 +32,7 @@ def suits(*tensors: Tensor) -> bool:
 
 
 def ahead(array: Any, place: Any) -> None:
-    """Inside a compiled function: have memory bring ``array[place]``, which the loop will soon read and write.
+    """Inside a compiled function: have memory bring ``array[place]``, which the loop will soon read.
 
     The loop goes on meanwhile. A place that is seldom in any cache costs about as much as a hundred others when it is
     waited for, and next to nothing when it was asked for a hundred turns before. Nothing changes but time, and a place
@@ -44,9 +44,13 @@ def ahead(array: Any, place: Any) -> None:
     """
 
 
+def ahead_of_change(array: Any, place: Any) -> None:
+    """Do what :func:`ahead` does for a place that will be written as well: it is then nobody else's meanwhile."""
+
+
 @functools.cache
 def _teach_ahead() -> None:
-    """Tell numba what becomes of :func:`ahead`: one instruction of the processor."""
+    """Tell numba what becomes of :func:`ahead` and its twin: one instruction of the processor."""
     extending, numba_types, helpers, ir = (
         cast("Any", importlib.import_module(name))
         for name in ("numba.extending", "numba.core.types", "numba.core.cgutils", "llvmlite.ir")
@@ -59,17 +63,19 @@ def _teach_ahead() -> None:
 
         return typer
 
-    def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def lowered(change: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         instruction = helpers.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         where = builder.bitcast(builder.gep(array.data, [arguments[1]]), pointer)
-        builder.call(instruction, [where, number(1), number(3), number(1)])  # to be written, kept near, data
+        builder.call(instruction, [where, number(change), number(3), number(1)])  # 3: kept near; 1: data, no code
         return context.get_dummy_value()
 
-    extending.type_callable(ahead)(typed)
-    extending.lower_builtin(ahead, numba_types.Array, numba_types.Integer)(lowered)
+    for function, change in ((ahead, 0), (ahead_of_change, 1)):
+        extending.type_callable(function)(typed)
+        lower = extending.lower_builtin(function, numba_types.Array, numba_types.Integer)
+        lower(functools.partial(lowered, change))
 
 
 class Compiled(Generic[*Arguments, Result]):

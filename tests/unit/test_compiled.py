@@ -97,3 +97,24 @@ def test_a_failure_in_any_part_is_raised() -> None:
     with pytest.raises(ValueError, match="the second half"):
         compiled.at_once(work, compiled.parts_of(10, 1))
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+def test_asking_ahead_changes_nothing() -> None:
+    """Within the array and beyond its ends; in plain Python it does nothing at all."""
+
+    @compiled.Compiled
+    def total(numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+        """Sum what was asked for before."""
+        result = 0
+        for at in range(len(numbers)):
+            compiled.ahead(numbers, at + 5)
+            compiled.ahead_of_change(numbers, at - 5)
+            result += int(numbers[at])
+        return result
+
+    numbers = np.arange(9)
+    assert total(numbers) == 36
+    compiled.ahead(numbers, 100)
+    compiled.ahead_of_change(numbers, 100)
+    assert numbers.tolist() == list(range(9))

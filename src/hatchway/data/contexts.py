@@ -67,13 +67,24 @@ def gathered_ranges(values: Int32, begin: Int64, end: Int64) -> tuple[Int32, Int
     return values[index], offsets
 
 
+_AHEAD = 64
+"""Ranges between asking for one and copying it."""
+
+
 @compiled.Compiled
 def _copied(values: Int32, begin: Int64, end: Int64) -> tuple[Int32, Int64]:
     offsets = np.zeros(len(begin) + 1, np.int64)
     for i in range(len(begin)):
         offsets[i + 1] = offsets[i] + max(end[i] - begin[i], 0)
-    found = np.empty(offsets[-1], np.int32)
-    for i in range(len(begin)):
+    found, number = np.empty(offsets[-1], np.int32), len(begin)
+    for i in range(min(_AHEAD, number)):
+        compiled.ahead(values, begin[i])
+        compiled.ahead(values, end[i])
+    for i in range(number):
+        # Ranges lie anywhere: a short one's ends are asked for some turns before it is copied.
+        coming = min(i + _AHEAD, number - 1)
+        compiled.ahead(values, begin[coming])
+        compiled.ahead(values, end[coming])
         for k in range(offsets[i + 1] - offsets[i]):
             found[offsets[i] + k] = values[begin[i] + k]
     return found, offsets

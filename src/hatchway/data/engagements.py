@@ -141,6 +141,10 @@ def _first_at_or_after(times: Int64, begin: Int64, end: Int64, bounds: npt.NDArr
     return low
 
 
+_AHEAD = 64
+"""Rows between asking for a row's times and looking at them."""
+
+
 @compiled.Compiled
 def _known_before(
     rows: Int64,
@@ -164,7 +168,10 @@ def _known_before(
         earliest[i] = float(times[rows[i]]) - seconds
     for i in range(len(rows)):
         begin[i], end[i] = offsets[of_rows[i]], min(training_end[of_rows[i]], end[i])
+    for i in range(min(_AHEAD, len(rows))):
+        compiled.ahead(times, end[i] - 1)
     for i in range(len(rows)):
+        compiled.ahead(times, end[min(i + _AHEAD, len(rows) - 1)] - 1)
         first, high = begin[i], end[i]
         low, step = high - 1, 1
         while low >= first and float(times[low]) >= earliest[i]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hatchway.compiled import Compiled, ahead
+from hatchway.compiled import Compiled, ahead, ahead_of_change
 from hatchway.frequency.gaps import MOST_VOTES, VOTES
 from hatchway.frequency.hashing import FIRST_FACTOR, SECOND_FACTOR
 
@@ -54,9 +54,9 @@ def _record(
                 if np.uint64(items[i]) >= buckets:
                     return False
         for i in range(min(_AHEAD, number)):
-            ahead(stamps, places[i])
+            ahead_of_change(stamps, places[i])
         for i in range(number):
-            ahead(stamps, places[min(i + _AHEAD, number - 1)])
+            ahead_of_change(stamps, places[min(i + _AHEAD, number - 1)])
             place = places[i]
             stamp, known = stamps[place], sums[place + _1]
             votes = stamp & MOST_VOTES
