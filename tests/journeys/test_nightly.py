@@ -17,6 +17,7 @@ from night_market import name
 
 from hatchway.artefacts.alone import alone_in
 from hatchway.index.bundle import Bundle
+from hatchway.job import nightly_run
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +33,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(place: Path) -> Path:
-    """Run five nights that nothing interrupts, as a process of its own."""
-    nights = place / "whole"
-    subprocess.run(arguments(place, nights, "--from", name(3), "--to", name(7)), check=True, capture_output=True)
-    return nights
+    """Run five nights that nothing interrupts."""
+    for day in range(3, 8):
+        nightly_run(place / "store", place / "whole", name(day), night_market.settings())
+    return place / "whole"
 
 
 def arguments(place: Path, nights: Path, *more: str) -> list[str]:
@@ -53,7 +54,7 @@ def test_killed_with_signal_9_wherever_it_was_it_publishes_the_same_bytes(place:
         wait_for(nights / name(day) / moment, begun)
         os.kill(begun.pid, signal.SIGKILL)
         assert begun.wait() in (-signal.SIGKILL, 0), "it may have ended just before"
-        subprocess.run(arguments(place, nights, "--day", name(day)), check=True, capture_output=True)
+        nightly_run(place / "store", nights, name(day), night_market.settings())
     for day in moments:
         for part in ("bundle/manifest.json", "state/manifest.json", "monitors.json", "metrics.prom"):
             ours, theirs = (folder / name(day) / part for folder in (nights, whole))
