@@ -131,9 +131,11 @@ class AnswerHead:
         async def send_headers(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        scope["hatchway.head"] = True  # nobody is shown the row
-        scope["method"] = "GET"
-        await self._app(scope, receive, send_headers)
+        asked = {**scope, "method": "GET", "hatchway.head": True}  # nobody is shown the row
+        try:
+            await self._app(asked, receive, send_headers)
+        finally:
+            scope["endpoint"] = asked.get("endpoint")  # for whoever counts requests by it
 
 
 def _answer_refused_posts(app: FastAPI) -> None:

@@ -65,6 +65,8 @@ def test_posting(client: httpx.Client) -> None:
     figures = client.get("/metrics").text
     for line in ("listings_new 1", "listings_gone 1", "listings_changed 2", "posted_new_total 1", "index_age_days 0"):
         assert f"\nhatchway_{line}\n" in figures
+    client.head("/similar/i0")
+    assert 'requests_total{method="HEAD",route="similar",status="200"} 1' in client.get("/metrics").text
     page = client.get("/listing/i5").text
     assert "No longer for sale since" in page
     assert "Gone" in client.get("/search?q=i5").text

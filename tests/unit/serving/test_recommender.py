@@ -1,14 +1,21 @@
 """Rows by hand: the best items, without those that were asked with."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
+from hatchway.data.catalogue import Catalogue
 from hatchway.data.identifiers import Identifiers
 from hatchway.errors import UsageError
-from hatchway.index.bundle import Bundle
+from hatchway.index.build import IndexSettings
+from hatchway.index.bundle import Bundle, BundleContents, write_bundle
 from hatchway.index.protocol import Int64
+from hatchway.serving.posts import Record
 from hatchway.serving.recommender import Recommender
+from hatchway.serving.restocking import restocked
+from hatchway.serving.stock import Stock
 
 
 def test_the_row_of_an_item(bundle: Bundle) -> None:
@@ -86,3 +93,22 @@ def test_many_ids_cost_no_pass_over_the_catalogue(bundle: Bundle, monkeypatch: p
     monkeypatch.setattr(Identifiers, "rows", counted)
     assert recommender.find_all(asked).tolist() == [1, 0, -1, -1, -1, -1, 1]
     assert calls == []
+
+
+def test_what_the_index_lacks_stands_in_its_place(tmp_path: Path) -> None:
+    """Sixty alike are found first; what is back for sale scores least, and does not get ahead of the others."""
+    frame = pl.DataFrame(
+        {
+            "item": range(100),
+            "title": ["the same"] * 60 + [f"title {number}" for number in range(60, 100)],
+            "seller": ["s"] * 60 + ["t"] * 40,
+            "gone": pl.Series([None] * 99 + [5], dtype=pl.Int64),
+        }
+    )
+    vectors = np.stack([np.arange(200, 100, -1), np.ones(100)], axis=1).astype(np.float32)
+    served = {"model": {"kind": "factorisation"}, "looked_at_is_engaged": True}
+    contents = BundleContents(Catalogue(frame), vectors, vectors[:3], settings=served, rows=np.arange(99))
+    bundle = write_bundle(tmp_path / "bundle", contents, IndexSettings())
+    stock = restocked(Stock.of(bundle), [Record(99, {"gone": (None, 9)})])
+    assert Recommender(bundle, stock).similar(70, 2).rows.tolist() == [0, 60]
+    assert Recommender(bundle, stock).similar(70, 100).rows.tolist() == [0, *range(60, 70), *range(71, 100)]
