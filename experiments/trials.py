@@ -10,11 +10,13 @@ stopped goes on where it was, and scripts share what they have in common.
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -86,13 +88,26 @@ def mixed(scale: Scale) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """Another earlier model than the usual one.
+
+    Attributes:
+        days: how many days before the end of the training part its data end.
+        epochs: how long it was trained; 0 leaves it as it began.
+    """
+
+    days: int = 1
+    epochs: int | None = None
+
+
+@dataclass(frozen=True)
 class Recipe:
     """What a run differs in from all others.
 
     Attributes:
         negatives: ``[negatives]``.
         training, mining, model, screening: changes to these tables.
-        mines: whether the earlier model is asked.
+        mines: whether the earlier model is asked, or which other one.
     """
 
     negatives: Mapping[str, Any]
@@ -100,7 +115,7 @@ class Recipe:
     mining: Mapping[str, Any] | None = None
     model: Mapping[str, Any] | None = None
     screening: Mapping[str, Any] | None = None
-    mines: bool = False
+    mines: bool | Earlier = False
 
     def settings(self, scale: Scale, seed: int) -> RunSettings:
         """Return the complete settings of a run."""
@@ -119,6 +134,40 @@ class Recipe:
                 "screening": dict(self.screening or {}),
             }
         )
+
+
+def mining(
+    window: tuple[int, int],
+    *,
+    uniform: int,
+    mined: int = 2,
+    weight: float = 1.0,
+    in_batch: bool = True,
+    warm_up: float = 1.0,
+    mines: bool | Earlier = True,
+    screening: Mapping[str, Any] | None = None,
+) -> Recipe:
+    """Return a recipe with mined negatives.
+
+    Args:
+        window: first and last rank.
+        uniform: shared uniform draws.
+        mined: columns a positive.
+        weight: of a mined column.
+        in_batch: whether other rows' positives are negatives.
+        warm_up: epochs without mined columns.
+        mines: which earlier model is asked.
+        screening: changes to ``[screening]``.
+    """
+    asked = {"first_rank": window[0], "last_rank": window[1], "cap": mined, "warm_up_epochs": warm_up}
+    if isinstance(mines, Earlier):
+        asked["max_index_age_days"] = max(2, mines.days)
+    negatives = {"in_batch": in_batch, "uniform": uniform, "mined": mined, "mined_weight": weight}
+    return Recipe(negatives, mining=asked, screening=screening, mines=mines)
+
+
+NOT_SCREENED = {"seller": False, "photo": False, "title": False, "engaged_days": 0.0}
+"""``[screening]`` without anything."""
 
 
 class Market:
@@ -140,8 +189,9 @@ class Market:
     def store(self) -> Store:
         """The market's store."""
         path = self.folder / "store"
-        if not path.exists():
-            simulate(path, self.settings, self.seed, photos=False)
+        with _one_at_a_time(path):
+            if not path.exists():
+                simulate(path, self.settings, self.seed, photos=False)
         return Store.open(path)
 
     @cached_property
@@ -159,37 +209,57 @@ class Market:
         known = known.with_columns(pl.when(pl.col("gone") < before).then("gone").alias("gone"))
         return write_store(path, self.store.events().filter(pl.col("time") < before), known)
 
-    @cached_property
+    @property
     def earlier(self) -> Path:
         """The run of the earlier model, with its index."""
-        path = self.folder / "earlier"
-        if not (path / "done").exists():
-            shutil.rmtree(path, ignore_errors=True)
-            settings = Recipe(mixed(self.scale)).settings(self.scale, self.seed).model_dump(mode="json")
-            settings["split"] = {"protocol": "none"}
-            yesterday = self.until(self.settings.days - TEST_DAYS - 1)
-            index_run(train_run(yesterday, path, RunSettings.parse(settings)))
-            (path / "done").touch()
+        return self.earlier_run(Earlier())
+
+    def earlier_run(self, which: Earlier) -> Path:
+        """Return the run of an earlier model, with its index."""
+        name = "earlier" if which == Earlier() else f"earlier-{which.days}-{which.epochs}"
+        path = self.folder / name
+        with _one_at_a_time(path):
+            if not (path / "done").exists():
+                shutil.rmtree(path, ignore_errors=True)
+                # A model that is to stay as it began makes one pass with rates that move nothing.
+                rates = {"table_rate": 1e-12, "layer_rate": 1e-12} if which.epochs == 0 else {}
+                changes = {} if which.epochs is None else {"epochs": max(which.epochs, 1)} | rates
+                settings = Recipe(mixed(self.scale), changes).settings(self.scale, self.seed).model_dump(mode="json")
+                settings["split"] = {"protocol": "none"}
+                known = self.until(self.settings.days - TEST_DAYS - which.days)
+                index_run(train_run(known, path, RunSettings.parse(settings)))
+                (path / "done").touch()
         return path
 
     def run(self, recipe: Recipe) -> RunFolder:
         """Return the run of a recipe, trained now if it was not before."""
         settings = recipe.settings(self.scale, self.seed)
         path = self.folder / f"run-{_key([settings.model_dump(mode='json'), recipe.mines])}"
-        return train_run(self.store, path, settings, resume=True, mine_from=self.earlier if recipe.mines else None)
+        which = Earlier() if recipe.mines is True else recipe.mines
+        return train_run(self.store, path, settings, resume=True, mine_from=self.earlier_run(which) if which else None)
 
-    def measures(self, recipe: Recipe) -> dict[str, float]:
-        """Return what was measured of a recipe's run; see :func:`measured`."""
+    def measures(self, recipe: Recipe, also: "Also | None" = None) -> dict[str, float]:
+        """Return what was measured of a recipe's run; see :func:`measured`.
+
+        Args:
+            recipe: how it is trained.
+            also: what a claim measures beside that.
+        """
         settings = recipe.settings(self.scale, self.seed)
-        kept = self.folder / f"measures-{_key([settings.model_dump(mode='json'), recipe.mines])}.json"
-        if not kept.exists():
-            begin = time.perf_counter()
-            run = self.run(recipe)
-            seconds = time.perf_counter() - begin
-            found = measured(self, run) | {"seconds": seconds}
-            write_text(kept, json.dumps(found, indent=1) + "\n")
-            shutil.rmtree(run.path)
-        found = json.loads(kept.read_text())
+        key = _key([settings.model_dump(mode="json"), recipe.mines])
+        kept = self.folder / f"measures-{key}.json"
+        more = self.folder / f"{also.__name__}-{key}.json" if also else kept
+        with _one_at_a_time(kept):
+            if not (kept.exists() and more.exists()):
+                begin = time.perf_counter()
+                run = self.run(recipe)
+                seconds = time.perf_counter() - begin
+                if not kept.exists():
+                    write_text(kept, json.dumps(measured(self, run) | {"seconds": seconds}, indent=1) + "\n")
+                if also and not more.exists():
+                    write_text(more, json.dumps(also(self, run), indent=1) + "\n")
+                shutil.rmtree(run.path)
+        found = json.loads(kept.read_text()) | json.loads(more.read_text())
         return {name: float(value) for name, value in found.items()}
 
     def ranks(self, recipe: Recipe) -> Ranks:
@@ -202,6 +272,19 @@ class Market:
             self.measures(recipe)
         with np.load(kept) as found:
             return Ranks(found["offsets"], found["better"], found["tied"])
+
+
+Also = Callable[[Market, RunFolder], dict[str, float]]
+"""Measures more of a run; what it measured is kept under the function's name."""
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    """Let other scripts wait that would make the same thing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f"{path.name}.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 def ranks_file(run: Path) -> Path:
@@ -488,15 +571,23 @@ def try_claim(claim: Claim, measure: Callable[[Scale, Sequence[int], Path], Cell
     _write_table(claim, cells, conditions)
 
 
-def of_recipes(claim: Claim) -> Callable[[Scale, Sequence[int], Path], Cells]:
-    """Measure every recipe of a claim on every seed's market."""
+def of_recipes(
+    claim: Claim, also: Also | None = None, rules: Mapping[str, Any] | None = None
+) -> Callable[[Scale, Sequence[int], Path], Cells]:
+    """Measure every recipe of a claim on every seed's market.
+
+    Args:
+        claim: the claim.
+        also: what it measures beside the usual.
+        rules: changes to the market.
+    """
 
     def cells(scale: Scale, seeds: Sequence[int], work: Path) -> Cells:
         found: Cells = {name: [] for name in claim.recipes(scale)}
         for seed in seeds:
-            market = Market(scale, seed, work)
+            market = Market(scale, seed, work, rules)
             for name, recipe in claim.recipes(scale).items():
-                found[name].append(market.measures(recipe))
+                found[name].append(market.measures(recipe, also))
                 print(f"seed {seed}, {name}: recall {found[name][-1]['recall']:.4f}", flush=True)
         return found
 

@@ -1,0 +1,127 @@
+"""Do mined negatives alone lose to random ones, and do a few of them beside many easy ones win?
+
+Usage: python experiments/mined_beside_easy/run.py [--short] [--work FOLDER]
+
+Mined negatives come from the index of a model of the day before. ``1 : 100`` has one mined column a positive and 100
+uniform draws that the batch shares, and nothing else.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from trial_figures import by_variant  # noqa: E402
+from trials import (  # noqa: E402
+    Cells,
+    Claim,
+    Condition,
+    K,
+    Market,
+    Recipe,
+    Scale,
+    asked_of,
+    difference,
+    mining,
+    mixed,
+    of_recipes,
+    over_seeds,
+    try_claim,
+)
+
+from hatchway.training.run_folder import RunFolder  # noqa: E402
+
+EASY = (1, 10, 100, 1_000, 2_500)
+
+
+def recipes(scale: Scale) -> Mapping[str, Recipe]:
+    """Return the variants."""
+    top = (1, scale.window[0] - 1)
+    nothing = {"in_batch": False, "uniform": 0, "mined": 0}
+    alone = {"uniform": 0, "in_batch": False, "warm_up": 0.0}
+    return {
+        f"{scale.uniform} random": Recipe(nothing | {"uniform": scale.uniform}),
+        "2 random": Recipe(nothing | {"per_row": 2}),
+        "2 mined": mining(scale.window, **alone),
+        "2 hardest": mining(top, **alone),
+        "easy": Recipe(mixed(scale)),
+        "easy, 2 mined": mining(scale.window, uniform=scale.uniform),
+        "easy, 2 mined of weight .1": mining(scale.window, uniform=scale.uniform, weight=0.1),
+    } | {f"1 : {easy:,}": mining(scale.window, uniform=easy, mined=1, in_batch=False, warm_up=0.0) for easy in EASY}
+
+
+def title_match(market: Market, run: RunFolder) -> dict[str, float]:
+    """Return which share of the words of the looked-at title the first 20 on offer have, and of other words of its."""
+    asked = asked_of(market, run)
+    contexts = asked.contexts
+    scores = asked.scorer.scores(contexts).clone()
+    scores[:, torch.from_numpy(~asked.on_offer)] = -torch.inf
+    looked_at = asked.cases.query_items[: len(scores)].astype(np.int64)
+    rows = np.flatnonzero(looked_at >= 0)
+    scores[rows, looked_at[rows]] = -torch.inf
+    top = scores[rows].topk(K, dim=1).indices.numpy()
+    words = [set(title.lower().split()) for title in asked.log.catalogue.frame["title"]]
+    found = [
+        np.mean([len(words[query] & words[item]) for item in row]) / max(len(words[query]), 1)
+        for query, row in zip(looked_at[rows], top, strict=True)
+    ]
+    return {"title_match": float(np.mean(found))}
+
+
+def conditions(cells: Cells) -> Sequence[Condition]:
+    """Return what decides."""
+    many = next(iter(cells))
+    bends = [
+        (a["recall"] - b["recall"]) - (c["recall"] - a["recall"])
+        for a, b, c in zip(cells["1 : 100"], cells["1 : 10"], cells["1 : 1,000"], strict=True)
+    ]
+    return [
+        Condition(
+            f"recall, 2 mined alone less {many} alone, is below 0",
+            difference(cells, "2 mined", many, "recall"),
+            above=False,
+        ),
+        Condition(
+            "recall, 2 mined alone less 2 random alone, is below 0",
+            difference(cells, "2 mined", "2 random", "recall"),
+            above=False,
+        ),
+        Condition(
+            f"words of the looked-at title that a row has, 2 mined alone less {many} alone, below 0",
+            difference(cells, "2 mined", many, "title_match"),
+            above=False,
+        ),
+        Condition(
+            "recall, 2 mined beside easy ones less easy ones alone, above 0",
+            difference(cells, "easy, 2 mined", "easy", "recall"),
+        ),
+        Condition(
+            "right order within a kind, 2 mined beside easy ones less easy ones alone, above 0",
+            difference(cells, "easy, 2 mined", "easy", "fine"),
+        ),
+        Condition("recall, 1 : 100 less 1 : 1, above 0", difference(cells, "1 : 100", "1 : 1", "recall")),
+        Condition(
+            "what recall gains from 1 : 10 to 1 : 100, less from 1 : 100 to 1 : 1,000, above 0", over_seeds(bends)
+        ),
+    ]
+
+
+CLAIM = Claim(
+    number=7,
+    folder=HERE,
+    says="Mined negatives alone lose to random ones; a few beside many easy ones win, up to a hundred easy ones each",
+    recipes=recipes,
+    conditions=conditions,
+    shown=("recall", "recall_head", "recall_tail", "recall_new", "fine", "title_match", "same_kind", "liked"),
+    headline=3,
+    figure=by_variant(
+        {"recall": "recall@20", "fine": "right order within a kind", "title_match": "words of the title"}
+    ),
+)
+
+if __name__ == "__main__":
+    try_claim(CLAIM, of_recipes(CLAIM, title_match))
