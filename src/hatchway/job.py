@@ -30,6 +30,7 @@ from hatchway.nightly.pointer import NightRecord
 from hatchway.nightly.recipe import NightRecipe
 from hatchway.progress import note
 from hatchway.screening.build import build_screen
+from hatchway.screening.in_a_row import alike_in_a_row
 from hatchway.settings import flattened
 from hatchway.towers.build import build_model
 from hatchway.towers.features import fit_reading
@@ -289,7 +290,12 @@ def index_run(
         "weights": sha256_of(run.model_folder / "weights.safetensors"),
         "step": run.model_record().step,
     }
-    contents = contents_of(model, log.catalogue, log.engagements, settings, origin, new_items)
+    similar = None
+    if {"photo", "title"} & set(log.catalogue.frame.columns):
+        screening = RunSettings.parse(run.record.settings).screening
+        photos = Path(os.path.normpath(run.path / run.record.store))
+        similar = alike_in_a_row(build_screen(log.catalogue, screening, photos))
+    contents = contents_of(model, log.catalogue, log.engagements, settings, origin, new_items, similar=similar)
     return write_bundle(run.path / BUNDLE if out is None else out, contents, settings)
 
 

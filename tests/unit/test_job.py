@@ -176,3 +176,15 @@ def test_a_best_validation_long_before_the_end_is_said() -> None:
     assert overfitting(judged[:2], "ndcg@20", 10) is None
     assert overfitting(judged[:1], "ndcg@20", 10) is None
     assert overfitting([], "ndcg@20", 10) is None
+
+
+def test_a_bundle_says_which_items_are_the_same_thing(tmp_path: Path) -> None:
+    """Two titles of one seller that say the same stand in each other's list; another seller's does not."""
+    store = store_of(tmp_path, queries=False)
+    titles = ["Teak sofa Ekby 180 cm", "sofa teak, Ekby 180cm", "Teak sofa Ekby 180 cm", "pine bed", "desk lamp", "rug"]
+    catalogue = pl.DataFrame({"item": range(6), "title": titles, "seller": ["a", "a", "b", "c", "d", "e"]})
+    told = write_store(tmp_path / "told", store.events(), catalogue)
+    settings = settings_of().model_dump() | {"screening": {"title_bits": -100.0, "seller_share": 1.0}}
+    similar = index_run(train_run(told, tmp_path / "run", RunSettings.parse(settings))).similar
+    assert similar is not None
+    assert [similar.of(item).tolist() for item in range(6)] == [[1], [0], [], [], [], []]
