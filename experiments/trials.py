@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -31,7 +32,7 @@ from hatchway.artefacts.atomic import write_text
 from hatchway.config import RunSettings
 from hatchway.data.contexts import Contexts
 from hatchway.data.engagements import Part, training_counts
-from hatchway.data.log import Log
+from hatchway.data.log import Log, build_log
 from hatchway.data.store import Store, write_store
 from hatchway.evaluation.cases import Cases, cases_for
 from hatchway.evaluation.metrics import recall
@@ -39,6 +40,7 @@ from hatchway.evaluation.ranking import rank_cases
 from hatchway.evaluation.ranks import Ranks
 from hatchway.evaluation.scoring import TowerScorer
 from hatchway.evaluation.slices import popularity_classes
+from hatchway.frequency.exact import ExactCounts
 from hatchway.job import index_run, train_run
 from hatchway.simulation.listings import DAY
 from hatchway.simulation.mistakes import wanted
@@ -46,8 +48,10 @@ from hatchway.simulation.settings import MarketSettings
 from hatchway.simulation.truth import Truth, truth_folder
 from hatchway.simulation.writing import simulate
 from hatchway.towers.two_tower import TwoTower
+from hatchway.training import loop
 from hatchway.training.memory import keep_freed_memory
 from hatchway.training.run_folder import RunFolder
+from hatchway.training.sources import negatives_of
 
 K, ASKED, LIKED, TEST_DAYS = 20, 1_000, 4.25, 2
 """The length of a row; queries that the costlier measures ask; the taste at which one would as likely as not save or
@@ -108,6 +112,7 @@ class Recipe:
         negatives: ``[negatives]``.
         training, mining, model, screening: changes to these tables.
         mines: whether the earlier model is asked, or which other one.
+        unseen_days: days at the end of the training part that the frequencies know nothing of.
     """
 
     negatives: Mapping[str, Any]
@@ -116,6 +121,7 @@ class Recipe:
     model: Mapping[str, Any] | None = None
     screening: Mapping[str, Any] | None = None
     mines: bool | Earlier = False
+    unseen_days: int = 0
 
     def settings(self, scale: Scale, seed: int) -> RunSettings:
         """Return the complete settings of a run."""
@@ -233,10 +239,28 @@ class Market:
 
     def run(self, recipe: Recipe) -> RunFolder:
         """Return the run of a recipe, trained now if it was not before."""
-        settings = recipe.settings(self.scale, self.seed)
-        path = self.folder / f"run-{_key([settings.model_dump(mode='json'), recipe.mines])}"
+        path = self.folder / f"run-{self._key_of(recipe)}"
         which = Earlier() if recipe.mines is True else recipe.mines
-        return train_run(self.store, path, settings, resume=True, mine_from=self.earlier_run(which) if which else None)
+        mine_from = self.earlier_run(which) if which else None
+        settings = recipe.settings(self.scale, self.seed)
+        if not recipe.unseen_days:
+            return train_run(self.store, path, settings, resume=True, mine_from=mine_from)
+        frequency = ExactCounts(torch.from_numpy(self.seen(settings, recipe.unseen_days)))
+        with mock.patch.object(loop, "negatives_of", partial(negatives_of, frequency=frequency)):
+            return train_run(self.store, path, settings, resume=True, mine_from=mine_from)
+
+    def seen(self, settings: RunSettings, unseen_days: int) -> np.ndarray:
+        """Return the [N] training positives of every item that frequencies have seen which miss the last days."""
+        log = build_log(self.store, settings.positives, settings.split, self.seed)
+        rows = log.engagements.positives(Part.TRAIN)
+        end = self.settings.start + (self.settings.days - TEST_DAYS - unseen_days) * DAY
+        rows = rows[np.asarray(log.engagements.times)[rows] < end]
+        return np.bincount(log.engagements.items[rows], minlength=len(log.catalogue))
+
+    def _key_of(self, recipe: Recipe) -> str:
+        settings = recipe.settings(self.scale, self.seed)
+        also = [recipe.unseen_days] if recipe.unseen_days else []
+        return _key([settings.model_dump(mode="json"), recipe.mines, *also])
 
     def measures(self, recipe: Recipe, also: "Also | None" = None) -> dict[str, float]:
         """Return what was measured of a recipe's run; see :func:`measured`.
@@ -245,8 +269,7 @@ class Market:
             recipe: how it is trained.
             also: what a claim measures beside that.
         """
-        settings = recipe.settings(self.scale, self.seed)
-        key = _key([settings.model_dump(mode="json"), recipe.mines])
+        key = self._key_of(recipe)
         kept = self.folder / f"measures-{key}.json"
         more = self.folder / f"{also.__name__}-{key}.json" if also else kept
         with _one_at_a_time(kept):
@@ -264,8 +287,7 @@ class Market:
 
     def ranks(self, recipe: Recipe) -> Ranks:
         """Return where the positives of the last days stand among all items in the ranking of a recipe's run."""
-        settings = recipe.settings(self.scale, self.seed)
-        key = _key([settings.model_dump(mode="json"), recipe.mines])
+        key = self._key_of(recipe)
         kept = ranks_file(self.folder / f"run-{key}")
         if not kept.exists():
             (self.folder / f"measures-{key}.json").unlink(missing_ok=True)

@@ -1,0 +1,142 @@
+"""Does the filter for hidden positives matter where relists are many?
+
+Usage: python experiments/filter_and_relists/run.py [--short] [--work FOLDER]
+
+Markets in which none, 5 % or 20 % of the listings are relists. Two mined a positive beside in-batch and uniform
+negatives, from the usual ranks or from the very top; the filter (seller, title, what the buyer engaged with in 30 days)
+works on all three sources, or is off. The markets have no photos.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from trial_figures import by_variant  # noqa: E402
+from trials import (  # noqa: E402
+    NOT_SCREENED,
+    Cells,
+    Claim,
+    Condition,
+    K,
+    Market,
+    Recipe,
+    Scale,
+    asked_of,
+    difference,
+    mining,
+    over_seeds,
+    try_claim,
+)
+
+from hatchway.training.run_folder import RunFolder  # noqa: E402
+
+RATES = (0.0, 0.05, 0.2)
+
+
+def recipes(scale: Scale) -> Mapping[str, Recipe]:
+    """Return the variants of each market: filter on and off, from the usual ranks and from the top."""
+    top = (1, scale.window[0] - 1)
+    return {
+        "on": mining(scale.window, uniform=scale.uniform),
+        "off": mining(scale.window, uniform=scale.uniform, screening=NOT_SCREENED),
+        "top, on": mining(top, uniform=scale.uniform),
+        "top, off": mining(top, uniform=scale.uniform, screening=NOT_SCREENED),
+    }
+
+
+def copies(market: Market, run: RunFolder) -> dict[str, float]:
+    """Measure what the row of a listing's page shows of other listings of the same object, and of the same model.
+
+    Returns:
+        copies, models: the share of them that is among the first 20 on offer, over pages that have any.
+    """
+    asked = asked_of(market, run)
+    scores = asked.scorer.scores(asked.contexts).clone()
+    scores[:, torch.from_numpy(~asked.on_offer)] = -torch.inf
+    looked_at = asked.cases.query_items[: len(scores)].astype(np.int64)
+    rows = np.flatnonzero(looked_at >= 0)
+    scores[rows, looked_at[rows]] = -torch.inf
+    top = scores[rows].topk(K, dim=1).indices.numpy()
+    ids = asked.log.catalogue.ids.to_numpy() - 1
+    found = {}
+    for name, group in (("copies", market.truth.listings.thing[ids]), ("models", market.truth.listings.model[ids])):
+        shares = []
+        for query, row in zip(looked_at[rows], top, strict=True):
+            same = (group == group[query]) & asked.on_offer
+            same[query] = False
+            if same.any():
+                shares.append(same[row].sum() / min(int(same.sum()), K))
+        if shares:
+            found[name] = float(np.mean(shares))
+    return found
+
+
+def cells(scale: Scale, seeds: Sequence[int], work: Path) -> Cells:
+    """Measure each variant on the markets of each rate; the top window only where relists are many."""
+    found: Cells = {}
+    for seed in seeds:
+        for rate in RATES:
+            market = Market(scale, seed, work, {"relist_share": rate})
+            for name, recipe in recipes(scale).items():
+                if name.startswith("top") and rate < RATES[-1]:
+                    continue
+                cell = market.measures(recipe, copies)
+                found.setdefault(f"{rate:.0%} {name}", []).append(cell)
+                print(f"seed {seed}, {rate:.0%} {name}: recall {cell['recall']:.4f}", flush=True)
+    return found
+
+
+def _gain(cells: Cells, rate: str, measure: str) -> list[float]:
+    pairs = zip(cells[f"{rate} on"], cells[f"{rate} off"], strict=True)
+    return [on[measure] - off[measure] for on, off in pairs]
+
+
+def conditions(cells: Cells) -> Sequence[Condition]:
+    """Return what decides."""
+    more = [many - none for many, none in zip(_gain(cells, "20%", "recall"), _gain(cells, "0%", "recall"), strict=True)]
+    return [
+        Condition(
+            "20 % relists: recall of relisted, filter on less off, above 0",
+            difference(cells, "20% on", "20% off", "recall_relisted"),
+        ),
+        Condition(
+            "20 % relists: other listings of the object that its page shows, on less off, above 0",
+            difference(cells, "20% on", "20% off", "copies"),
+        ),
+        Condition("recall of all: what the filter brings at 20 % less at 0 %, above 0", over_seeds(more)),
+        Condition(
+            "20 % relists, mined from the top: recall of relisted, on less off, above 0",
+            difference(cells, "20% top, on", "20% top, off", "recall_relisted"),
+        ),
+        Condition(
+            "20 % relists, mined from the top: other listings of the object, on less off, above 0",
+            difference(cells, "20% top, on", "20% top, off", "copies"),
+        ),
+    ]
+
+
+CLAIM = Claim(
+    number=14,
+    folder=HERE,
+    says="The filter for hidden positives matters where relists are many",
+    recipes=recipes,
+    conditions=conditions,
+    shown=("recall", "recall_relisted", "recall_head", "recall_tail", "copies", "models", "liked"),
+    headline=0,
+    figure=by_variant(
+        {
+            "recall": "recall@20",
+            "recall_relisted": "recall@20, relisted",
+            "models": "other listings of the model shown",
+        },
+        "relists, filter",
+    ),
+)
+
+if __name__ == "__main__":
+    try_claim(CLAIM, cells)
