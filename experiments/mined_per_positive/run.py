@@ -25,7 +25,6 @@ def recipes(scale: Scale) -> Mapping[str, Recipe]:
     batch, uniform = scale.batch, scale.uniform
     found = {"0": Recipe(mixed(scale))}
     found |= {f"{number}": mining(scale.window, uniform=uniform, mined=number) for number in NUMBERS}
-    found[f"0 + {2 * batch + uniform:,}"] = Recipe({"in_batch": True, "uniform": 2 * batch + uniform, "mined": 0})
     found[f"1 + {batch + uniform:,}"] = mining(scale.window, uniform=batch + uniform, mined=1)
     found[f"0 + {2 * batch:,}"] = Recipe({"in_batch": True, "uniform": 2 * batch, "mined": 0})
     found[f"1 + {batch:,}"] = mining(scale.window, uniform=batch, mined=1)
@@ -35,7 +34,7 @@ def recipes(scale: Scale) -> Mapping[str, Recipe]:
 
 def conditions(cells: Cells) -> Sequence[Condition]:
     """Return what decides."""
-    zero, _, two, four, eight, costly_zero, costly_one, cheap_zero, cheap_one, cheap_two = cells
+    zero, _, two, four, eight, costly_one, cheap_zero, cheap_one, cheap_two = cells
     return [
         Condition("recall, 2 mined less 0, above 0", difference(cells, two, zero, "recall")),
         Condition("recall, 4 mined less 2, below 0", difference(cells, four, two, "recall"), above=False),
@@ -43,10 +42,6 @@ def conditions(cells: Cells) -> Sequence[Condition]:
         Condition(
             f"at equal cost: recall, {costly_one} uniform less 2 + the usual, above 0",
             difference(cells, costly_one, two, "recall"),
-        ),
-        Condition(
-            f"at equal cost: recall, {costly_one} uniform less {costly_zero}, above 0",
-            difference(cells, costly_one, costly_zero, "recall"),
         ),
         Condition(
             f"at equal cost: recall, {cheap_one} uniform less {cheap_two}, above 0",
