@@ -590,7 +590,7 @@ def try_claim(claim: Claim, measure: Callable[[Scale, Sequence[int], Path], Cell
     }
     write_text(claim.folder / "results.json", json.dumps(result, indent=1) + "\n")
     claim.figure(cells, claim.folder / "figure.svg")
-    _write_table(claim, cells, conditions)
+    _write_table(claim, table(claim, cells, conditions))
 
 
 def of_recipes(
@@ -619,22 +619,35 @@ def of_recipes(
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
 
 
-def _write_table(claim: Claim, cells: Cells, conditions: Sequence[Condition]) -> None:
-    """Write the verdict and the table into the folder's README, between the marks."""
-    lines = [f"**{verdict(conditions).capitalize()}.** Five seeds; 95 % intervals of the mean over seeds.", ""]
+def table(claim: Claim, cells: Cells, conditions: Sequence[Condition]) -> str:
+    """Return what stands between the marks of the folder's README: the verdict, what decided it, and the measures."""
+    seeds = f"{len(next(iter(cells.values())))} seeds; 95 % intervals of the mean over seeds."
+    lines = [f"**{verdict(conditions).capitalize()}.** {seeds}", ""]
     lines += ["| what has to be true | measured | |", "|---|---|---|"]
     for condition in conditions:
         mean, low, high = condition.figure
         lines.append(f"| {condition.says} | {mean:.4g} ({low:.4g} to {high:.4g}) | {condition.holds} |")
     lines += ["", "| | " + " | ".join(claim.shown) + " |", "|---" * (len(claim.shown) + 1) + "|"]
     for name in cells:
-        values = []
-        for measure in claim.shown:
-            known = [cell[measure] for cell in cells[name] if measure in cell]
-            mean, low, _ = over_seeds(known) if known else (float("nan"), float("nan"), 0.0)
-            values.append(f"{mean:.4f} ± {mean - low:.4f}" if known else "")
-        lines.append(f"| {name} | " + " | ".join(values) + " |")
+        known = {measure: [cell[measure] for cell in cells[name] if measure in cell] for measure in claim.shown}
+        lines.append(f"| {name} | " + " | ".join(_entry(values) for values in known.values()) + " |")
+    return "\n".join(lines)
+
+
+def _entry(values: Sequence[float]) -> str:
+    """Write a mean with half its interval; what is the same for all seeds without."""
+    if not values:
+        return ""
+    mean, low, _ = over_seeds(values)
+    digits = 4 if abs(mean) < 10 else 0
+    if max(values) - min(values) < 10 ** -(digits + 2):
+        return f"{mean:,.{min(digits, 2)}f}"
+    return f"{mean:,.{digits}f} ± {mean - low:,.{digits}f}"
+
+
+def _write_table(claim: Claim, text: str) -> None:
+    """Write the verdict and the table into the folder's README, between the marks."""
     readme = claim.folder / "README.md"
-    text = readme.read_text(encoding="utf-8") if readme.exists() else f"# {claim.says}\n\n{BEGIN}\n{END}\n"
-    before, after = text[: text.index(BEGIN) + len(BEGIN)], text[text.index(END) :]
-    write_text(readme, f"{before}\n" + "\n".join(lines) + f"\n{after}")
+    old = readme.read_text(encoding="utf-8") if readme.exists() else f"# {claim.says}\n\n{BEGIN}\n{END}\n"
+    before, after = old[: old.index(BEGIN) + len(BEGIN)], old[old.index(END) :]
+    write_text(readme, f"{before}\n{text}\n{after}")
