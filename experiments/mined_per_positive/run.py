@@ -57,7 +57,7 @@ def conditions(cells: Cells) -> Sequence[Condition]:
 CLAIM = Claim(
     number=9,
     folder=HERE,
-    says="At most two mined a positive; at equal tower cost one of them beats a larger random set",
+    says="At most two mined a positive; at equal tower cost one beside random ones beats two beside fewer, or none",
     recipes=recipes,
     conditions=conditions,
     shown=("recall", "recall_head", "recall_torso", "recall_tail", "recall_new", "fine", "liked"),
