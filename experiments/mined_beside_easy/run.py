@@ -39,19 +39,17 @@ EASY = (1, 10, 100, 1_000, 2_500)
 
 
 def recipes(scale: Scale) -> Mapping[str, Recipe]:
-    """Return the variants."""
-    top = (1, scale.window[0] - 1)
+    """Return the variants: random ones alone, mined ones alone, a few beside many, and one beside more and more."""
     nothing = {"in_batch": False, "uniform": 0, "mined": 0}
-    alone = {"uniform": 0, "in_batch": False, "warm_up": 0.0}
-    return {
-        f"{scale.uniform} random": Recipe(nothing | {"uniform": scale.uniform}),
-        "2 random": Recipe(nothing | {"per_row": 2}),
-        "2 mined": mining(scale.window, **alone),
-        "2 hardest": mining(top, **alone),
-        "easy": Recipe(mixed(scale)),
-        "easy, 2 mined": mining(scale.window, uniform=scale.uniform),
-        "easy, 2 mined of weight .1": mining(scale.window, uniform=scale.uniform, weight=0.1),
-    } | {f"1 : {easy:,}": mining(scale.window, uniform=easy, mined=1, in_batch=False, warm_up=0.0) for easy in EASY}
+    found = {f"{number:,} random": Recipe(nothing | {"uniform": number}) for number in EASY[1:4]}
+    found["2 random a row"] = Recipe(nothing | {"per_row": 2})
+    found["2 mined"] = mining(scale.window, uniform=0, in_batch=False, warm_up=0.0)
+    found["easy"] = Recipe(mixed(scale))
+    found["easy, 2 mined"] = mining(scale.window, uniform=scale.uniform)
+    found["easy, 2 mined of weight .1"] = mining(scale.window, uniform=scale.uniform, weight=0.1)
+    for easy in EASY:
+        found[f"1 : {easy:,}"] = mining(scale.window, uniform=easy, mined=1, in_batch=False, warm_up=0.0)
+    return found
 
 
 def title_match(market: Market, run: RunFolder) -> dict[str, float]:
@@ -74,7 +72,7 @@ def title_match(market: Market, run: RunFolder) -> dict[str, float]:
 
 def conditions(cells: Cells) -> Sequence[Condition]:
     """Return what decides."""
-    many = next(iter(cells))
+    many = "1,000 random"
     bends = [
         (a["recall"] - b["recall"]) - (c["recall"] - a["recall"])
         for a, b, c in zip(cells["1 : 100"], cells["1 : 10"], cells["1 : 1,000"], strict=True)
@@ -86,8 +84,8 @@ def conditions(cells: Cells) -> Sequence[Condition]:
             above=False,
         ),
         Condition(
-            "recall, 2 mined alone less 2 random alone, is below 0",
-            difference(cells, "2 mined", "2 random", "recall"),
+            "recall, 2 mined alone less 2 random a row alone, is below 0",
+            difference(cells, "2 mined", "2 random a row", "recall"),
             above=False,
         ),
         Condition(
@@ -102,6 +100,14 @@ def conditions(cells: Cells) -> Sequence[Condition]:
         Condition(
             "right order within a kind, 2 mined beside easy ones less easy ones alone, above 0",
             difference(cells, "easy, 2 mined", "easy", "fine"),
+        ),
+        Condition(
+            "recall, 1 mined beside 100 random less 100 random alone, above 0",
+            difference(cells, "1 : 100", "100 random", "recall"),
+        ),
+        Condition(
+            "recall, 1 mined beside 1,000 random less 1,000 random alone, above 0",
+            difference(cells, "1 : 1,000", "1,000 random", "recall"),
         ),
         Condition("recall, 1 : 100 less 1 : 1, above 0", difference(cells, "1 : 100", "1 : 1", "recall")),
         Condition(
