@@ -137,7 +137,8 @@ class Recipe:
                 "negatives": dict(self.negatives),
                 "training": training | dict(self.training or {}),
                 "mining": {"first_rank": first, "last_rank": last} | dict(self.mining or {}),
-                "screening": dict(self.screening or {}),
+                # As it was when the first trials were run: a default that moves must not mix cells of two kinds.
+                "screening": {"title_bits": 1.0} | dict(self.screening or {}),
             }
         )
 
@@ -149,6 +150,7 @@ def mining(
     mined: int = 2,
     weight: float = 1.0,
     in_batch: bool = True,
+    alpha: float = 1.0,
     warm_up: float = 1.0,
     mines: bool | Earlier = True,
     screening: Mapping[str, Any] | None = None,
@@ -159,8 +161,9 @@ def mining(
         window: first and last rank.
         uniform: shared uniform draws.
         mined: columns a positive.
-        weight: of a mined column.
+        weight: of a mined column, in items of the catalogue.
         in_batch: whether other rows' positives are negatives.
+        alpha: weight of the correction; without it a mined column counts as any other.
         warm_up: epochs without mined columns.
         mines: which earlier model is asked.
         screening: changes to ``[screening]``.
@@ -168,7 +171,7 @@ def mining(
     asked = {"first_rank": window[0], "last_rank": window[1], "cap": mined, "warm_up_epochs": warm_up}
     if isinstance(mines, Earlier):
         asked["max_index_age_days"] = max(2, mines.days)
-    negatives = {"in_batch": in_batch, "uniform": uniform, "mined": mined, "mined_weight": weight}
+    negatives = {"in_batch": in_batch, "uniform": uniform, "mined": mined, "mined_weight": weight, "alpha": alpha}
     return Recipe(negatives, mining=asked, screening=screening, mines=mines)
 
 

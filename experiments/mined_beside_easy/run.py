@@ -3,7 +3,9 @@
 Usage: python experiments/mined_beside_easy/run.py [--short] [--work FOLDER]
 
 Mined negatives come from the index of a model of the day before. ``1 : 100`` has one mined column a positive and 100
-uniform draws that the batch shares, and nothing else.
+uniform draws that the batch shares, and nothing else; there is no correction there, so that every column counts alike.
+``easy`` is corrected and stands for the whole catalogue: a mined column beside it counts as one item, and of weight 10
+about as much as an easy column.
 """
 
 import sys
@@ -40,15 +42,16 @@ EASY = (1, 10, 100, 1_000, 2_500)
 
 def recipes(scale: Scale) -> Mapping[str, Recipe]:
     """Return the variants: random ones alone, mined ones alone, a few beside many, and one beside more and more."""
-    nothing = {"in_batch": False, "uniform": 0, "mined": 0}
+    nothing = {"in_batch": False, "uniform": 0, "mined": 0, "alpha": 0.0}
     found = {f"{number:,} random": Recipe(nothing | {"uniform": number}) for number in EASY[1:4]}
     found["2 random a row"] = Recipe(nothing | {"per_row": 2})
-    found["2 mined"] = mining(scale.window, uniform=0, in_batch=False, warm_up=0.0)
+    found["2 mined"] = mining(scale.window, uniform=0, in_batch=False, alpha=0.0, warm_up=0.0)
     found["easy"] = Recipe(mixed(scale))
     found["easy, 2 mined"] = mining(scale.window, uniform=scale.uniform)
-    found["easy, 2 mined of weight .1"] = mining(scale.window, uniform=scale.uniform, weight=0.1)
+    for weight in (0.1, 10.0):
+        found[f"easy, 2 mined of weight {weight:g}"] = mining(scale.window, uniform=scale.uniform, weight=weight)
     for easy in EASY:
-        found[f"1 : {easy:,}"] = mining(scale.window, uniform=easy, mined=1, in_batch=False, warm_up=0.0)
+        found[f"1 : {easy:,}"] = mining(scale.window, uniform=easy, mined=1, in_batch=False, alpha=0.0, warm_up=0.0)
     return found
 
 

@@ -3,7 +3,8 @@
 Usage: python experiments/mining_window/run.py [--short] [--work FOLDER]
 
 Two mined a positive beside in-batch and uniform ones, from windows of the ranking of a model of the day before; and
-the true share of hidden positives among what a window gives, with the filter and without.
+the true share of hidden positives among what a window gives, with the filter and without. A mined column counts as one
+item of the catalogue; of weight 10 it counts about as much as an easy column.
 """
 
 import sys
@@ -45,6 +46,8 @@ def recipes(scale: Scale) -> Mapping[str, Recipe]:
     found |= {name: mining(window, uniform=scale.uniform) for name, window in windows(scale).items()}
     for name, window in list(windows(scale).items())[1:3]:
         found[f"{name} unfiltered"] = mining(window, uniform=scale.uniform, screening=NOT_SCREENED)
+    for name, window in list(windows(scale).items())[1:3]:
+        found[f"{name}, weight 10"] = mining(window, uniform=scale.uniform, weight=10.0)
     return found
 
 
@@ -65,12 +68,16 @@ def cells(scale: Scale, seeds: Sequence[int], work: Path) -> Cells:
 
 def conditions(cells: Cells) -> Sequence[Condition]:
     """Return what decides."""
-    _, _, top, middle, deep, bare_top, bare_middle = cells
+    _, _, top, middle, deep, bare_top, bare_middle, heavy_top, heavy_middle = cells
     return [
         Condition(f"recall, ranks {middle} less {top}, above 0", difference(cells, middle, top, "recall")),
         Condition(
             f"recall without the filter, ranks {middle} less {top}, above 0",
             difference(cells, bare_middle, bare_top, "recall"),
+        ),
+        Condition(
+            f"recall where a mined column counts as an easy one, ranks {middle} less {top}, above 0",
+            difference(cells, heavy_middle, heavy_top, "recall"),
         ),
         Condition(f"recall, ranks {middle} less {deep}, above 0", difference(cells, middle, deep, "recall")),
         Condition(

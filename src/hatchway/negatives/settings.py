@@ -27,7 +27,7 @@ class NegativesSettings(Settings):
         impressions_weight: down-weight of an impression, above 0 to 1.
         mined: at most so many of the items that were mined for the row, if a table of them is handed to the training.
             They stand alone only where this is given and all others are off.
-        mined_weight: down-weight of a mined item, above 0 to 1.
+        mined_weight: weight of a mined item, above 0: it counts as so many items of the catalogue.
         schedule: how many of the draws above each step makes, from 1/k of them to all; None makes all of them at every
             step. It goes for what is drawn at random (uniform, popularity, per_row) and for impressions.
         frequency: how often each item is a row's positive: from the counts of the training positives, or learned from
@@ -51,7 +51,7 @@ class NegativesSettings(Settings):
     impressions: int = pydantic.Field(default=0, ge=0)
     impressions_weight: float = pydantic.Field(default=1.0, gt=0, le=1)
     mined: int = pydantic.Field(default=2, ge=0)
-    mined_weight: float = pydantic.Field(default=1.0, gt=0, le=1)
+    mined_weight: float = pydantic.Field(default=1.0, gt=0)
     schedule: ScheduleSettings | None = None
     frequency: Literal["exact", "streaming", "count-min"] = "exact"
     streaming: StreamingSettings = StreamingSettings()
