@@ -211,10 +211,10 @@ def test_other_products_are_refused() -> None:
         row_block_losses(*case.inputs, case.bias, case.adjustments, None, "half")  # type: ignore[arg-type]
 
 
-def test_blocks_get_fewer_rows_where_columns_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All threads' blocks together stay within 64 MiB, until a block has 32 rows."""
+def test_blocks_have_rows_by_their_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many columns get more rows, as long as all threads' blocks stay within 48 MiB; a block never has less than 32."""
     rows = []
-    for threads, columns in ((1, 5_096), (2, 66_536), (2, 130_000), (16, 66_536)):
+    for threads, columns in ((1, 5_096), (2, 17_384), (2, 66_536), (2, 130_000), (16, 66_536)):
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
         rows.append(row_blocks._rows_per_block(columns))
-    assert rows == [128, 126, 64, 32]
+    assert rows == [128, 256, 94, 48, 32]
