@@ -98,7 +98,7 @@ def mine(
     refusal = _Refusal(rules, settings, judge, items=len(earlier.there))
     positive_scores, positive_ranks = np.full(len(rows), np.nan, np.float32), np.zeros(len(rows), np.int32)
     parts: list[Walked] = []
-    with Progress(len(firsts), "mining", "query") as progress:
+    with Progress(len(firsts), "mining", "question") as progress:
         for begin, queries, found in _answers(earlier, rows[by_group[firsts]], settings):
             mine_first, mine_end = firsts[begin], ends[begin + len(queries) - 1]
             for start in range(mine_first, mine_end, _ROWS_AT_ONCE):
