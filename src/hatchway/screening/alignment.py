@@ -16,10 +16,17 @@ from hatchway.screening.thumbnails import SIDE, Float32, UInt8
 
 _BLOCK = 512
 _STEPS = 6
+_FIRST_STEPS = 2
 _LIGHT = (0.299, 0.587, 0.114)
+_MANY = 8192
+_FIELDS = 8
+_FAR = 0.09
+_FAR_OF_SHOWN = 0.4
 _HOPELESS = 0.6
+_UNLIKELY = 0.85
 _BRIGHTER = 1.4
-_STRETCHED = 0.08
+_LIGHTER = 0.15
+_STRETCHED = 0.115
 _SCALED = 0.2
 _WORST = 0.01
 _SHOWN = 0.2
@@ -46,13 +53,40 @@ def differences(
         infinite where the one cannot be laid over the other, or more than 7 % of full light is left.
     """
     found = np.full(len(first), np.inf, np.float32)
-    for start in range(0, len(first), _BLOCK):
-        block = slice(start, start + _BLOCK)
+    if not len(first):
+        return found
+    mirrored = np.array([view.mirrored for view in views], np.bool_)
+    looked = np.flatnonzero(_alike_from_afar(pixels, first, second, mirrored))
+    for start in range(0, len(looked), _BLOCK):
+        block = looked[start : start + _BLOCK]
         still, moved = (_channels(pixels[rows[block]]) for rows in (first, second))
-        mirrored = torch.tensor([view.mirrored for view in views[block]])
-        moved = torch.where(mirrored[:, None, None, None], moved.flip(3), moved)
-        found[block] = _differences(still, moved, _begin(views[block])).numpy()
+        moved = torch.where(torch.from_numpy(mirrored[block])[:, None, None, None], moved.flip(3), moved)
+        found[block] = _differences(still, moved, _begin([views[row] for row in block])).numpy()
     return found
+
+
+def _alike_from_afar(
+    pixels: UInt8, first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], mirrored: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Say which pairs are worth a look: eight by eight fields of colour differ little, wherever they lie exactly."""
+    fields = np.empty((len(pixels), 3, _FIELDS, _FIELDS), np.float32)
+    for start in range(0, len(pixels), _MANY):
+        block = _channels(pixels[start : start + _MANY])
+        fields[start : start + _MANY] = avg_pool2d(block, SIDE // _FIELDS).numpy()
+    greys = np.tensordot(fields, np.array(_LIGHT, np.float32), axes=([1], [0]))[:, None].repeat(3, 1)
+    colourless = (fields.max(1) - fields.min(1)).max((1, 2)) < _GREY
+    distances = np.abs(fields - np.median(fields, (2, 3), keepdims=True)).max(1).reshape(len(pixels), -1)
+    shown = np.sort(distances, 1)[:, -int(_SHOWN * _FIELDS * _FIELDS) :].mean(1)
+    result = np.empty(len(first), np.bool_)
+    for start in range(0, len(first), _MANY):
+        one, other = first[start : start + _MANY], second[start : start + _MANY]
+        plain = (colourless[one] | colourless[other])[:, None, None, None]
+        still, moved = (np.where(plain, greys[rows], fields[rows]) for rows in (one, other))
+        moved = np.where(mirrored[start : start + _MANY, None, None, None], moved[..., ::-1], moved)
+        gain = (still * moved).sum((1, 2, 3)) / np.maximum((moved * moved).sum((1, 2, 3)), 1e-6)
+        apart = np.abs(still - gain.clip(1 / _BRIGHTER, _BRIGHTER)[:, None, None, None] * moved).max(1).mean((1, 2))
+        result[start : start + _MANY] = apart < np.maximum(_FAR, _FAR_OF_SHOWN * np.minimum(shown[one], shown[other]))
+    return result
 
 
 def _channels(pixels: UInt8) -> Tensor:
@@ -64,9 +98,10 @@ def _begin(views: list[View]) -> Tensor:
     """Return the maps from the places of the first picture to those of the second, [n, 3, 3], for −1 to 1 across."""
     maps = torch.eye(3).repeat(len(views), 1, 1)
     for row, view in enumerate(views):
-        left = 1 - view.left - view.size if view.mirrored else view.left
-        maps[row, 0, 0] = maps[row, 1, 1] = view.size
-        maps[row, 0, 2], maps[row, 1, 2] = 2 * left + view.size - 1, 2 * view.top + view.size - 1
+        for axis, (begin, end) in enumerate((view.across, view.down)):
+            maps[row, axis, axis] = end - begin
+            # The window lies on the other side of the picture that has been mirrored.
+            maps[row, axis, 2] = 1 - begin - end if view.mirrored and axis == 0 else begin + end - 1
     return maps
 
 
@@ -80,7 +115,11 @@ def _differences(still: Tensor, moved: Tensor, maps: Tensor) -> Tensor:
         return result
     still, moved, maps, grey, other = still[going], moved[going], maps[going], grey[going], other[going]
     best, closest = _seen(grey, other, maps)[2], maps
-    for _ in range(_STEPS):
+    for step in range(_STEPS):
+        if step == _FIRST_STEPS:
+            likely = torch.nonzero(best > _UNLIKELY)[:, 0]
+            going, best, closest, maps = going[likely], best[likely], closest[likely], maps[likely]
+            still, moved, grey, other = still[likely], moved[likely], grey[likely], other[likely]
         maps = _step(grey, other, maps)
         agreement = _seen(grey, other, maps)[2]
         better = agreement > best
@@ -149,8 +188,14 @@ def _difference(still: Tensor, moved: Tensor, maps: Tensor) -> Tensor:
         torch.where(colourless[:, None, None, None], (p * light).sum(1, keepdim=True).expand_as(p), p) * within
         for p in (still, warped)
     ]
-    gain = (pictures[0] * pictures[1]).sum((1, 2, 3)) / pictures[1].square().sum((1, 2, 3)).clamp(min=1e-6)
-    left = pictures[0] - gain.clamp(1 / _BRIGHTER, _BRIGHTER)[:, None, None, None] * pictures[1]
+    # Brightness and contrast: the factor and the amount by which the second comes nearest to the first.
+    size = 3 * within.sum((1, 2, 3), keepdim=True).clamp(min=1)
+    means = [p.sum((1, 2, 3), keepdim=True) / size for p in pictures]
+    still_there, moved_there = ((p - mean) * within for p, mean in zip(pictures, means, strict=True))
+    product, square = (moved_there * p for p in (still_there, moved_there))
+    gain = product.sum((1, 2, 3), keepdim=True) / square.sum((1, 2, 3), keepdim=True).clamp(min=1e-6)
+    gain = gain.clamp(1 / _BRIGHTER, _BRIGHTER)
+    left = (pictures[0] - gain * pictures[1] - (means[0] - gain * means[1]).clamp(-_LIGHTER, _LIGHTER)) * within
     # Compression and edges that lie half a pixel apart leave differences that cancel among neighbours.
     worst = _farthest(avg_pool2d(left, 3, 1, 1), _WORST)
     shown = torch.stack([_farthest(p - p.flatten(2).median(2).values[..., None, None], _SHOWN) for p in (still, moved)])

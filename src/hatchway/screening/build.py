@@ -7,7 +7,8 @@ import polars as pl
 
 from hatchway.data.catalogue import Catalogue
 from hatchway.progress import note
-from hatchway.screening.photos import SimilarPhotos, given_hashes, perceptual_hashes, similar_photos, similar_pictures
+from hatchway.screening.kept import FolderPhotos, photos_in
+from hatchway.screening.photos import given_hashes, similar_photos
 from hatchway.screening.screen import Screen
 from hatchway.screening.sellers import seller_rows, without_shops
 from hatchway.screening.settings import ScreeningSettings
@@ -67,18 +68,16 @@ def _photos(
     column = frame["photo"]
     if column.dtype == pl.UInt64:
         seen = given_hashes(column.fill_null(0).to_numpy(), column.is_not_null().to_numpy())
-        found = similar_photos(seen.hashes, seen.usable, settings.photo_radius, settings.photo_most)
+        near = similar_photos(seen.hashes, seen.usable, settings.photo_radius, settings.photo_most)
+        looked = FolderPhotos(near, int(seen.usable.sum()), seen.faults)
     elif folder is None:
         notes.append("screening: column 'photo' has paths and no folder of photos is given, so screening.photo is off")
         return None
     else:
-        seen = perceptual_hashes(column.to_list(), folder)
-        found = similar_pictures(
-            seen, settings.photo_radius, settings.photo_most, with_variants=settings.photo_variants
-        )
-    notes.append(_say_photos(found, int(seen.usable.sum()), seen.faults, settings))
-    if seen.usable.any():
-        return found.similar
+        looked = photos_in(column.to_list(), folder, settings)
+    notes.append(_say_photos(looked, settings))
+    if looked.usable:
+        return looked.found.similar
     notes.append("screening: no photo can be used, so screening.photo is off")
     return None
 
@@ -97,10 +96,11 @@ def _titles(frame: pl.DataFrame, settings: ScreeningSettings, notes: list[str]) 
     return found.similar
 
 
-def _say_photos(found: SimilarPhotos, usable: int, faults: dict[str, int], settings: ScreeningSettings) -> str:
+def _say_photos(looked: FolderPhotos, settings: ScreeningSettings) -> str:
     """Return the line about the photos."""
-    out = "".join(f", {number:,} {why}" for why, number in faults.items())
-    line = f"screening: {usable:,} photos looked at{out}; {found.similar.pairs:,} near-identical pairs"
+    found = looked.found
+    out = "".join(f", {number:,} {why}" for why, number in looked.faults.items())
+    line = f"screening: {looked.usable:,} photos looked at{out}; {found.similar.pairs:,} near-identical pairs"
     if found.crowded.any():
         line += (
             f"; {int(found.crowded.sum()):,} photos are like more than {settings.photo_most:,} others and match none "

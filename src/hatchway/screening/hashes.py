@@ -28,27 +28,26 @@ class View:
     """How a photo is looked at: a window of it, mirrored or not; the whole is 0 to 1 in both directions.
 
     Attributes:
-        left: where the window begins, as a share of the width; ``top`` of the height.
-        top: see ``left``.
-        size: its width and height, as a share of the photo's.
+        across: where the window begins and ends, as shares of the width.
+        down: the same of the height.
         mirrored: whether left and right change places.
     """
 
-    left: float = 0.0
-    top: float = 0.0
-    size: float = 1.0
+    across: tuple[float, float] = (0.0, 1.0)
+    down: tuple[float, float] = (0.0, 1.0)
     mirrored: bool = False
 
 
 def variants() -> tuple[View, ...]:
-    """Return the views beside the plain one: nine crops to 95 %, and all ten mirrored.
+    """Return the views beside the plain one: thirty-five crops, the mirrored photo and two crops of that.
 
-    Two photos whose frames differ by up to a tenth are near one of these crops of one of them.
+    In either direction nothing, a twentieth off one side or both, or a tenth off one side is cut. So two photos of
+    which one is cut by up to a tenth agree, in some view, but for a twentieth of a side at most.
     """
-    places = (0.0, (1 - _CROP) / 2, 1 - _CROP)
-    crops = [(left, top) for left in places for top in places]
-    plain = [View(left, top, _CROP) for left, top in crops]
-    return (*plain, View(mirrored=True), *(View(left, top, _CROP, mirrored=True) for left, top in crops))
+    cuts = ((0.0, 1.0), (0.0, 0.95), (0.05, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0))
+    crops = [View(across, down) for across in cuts for down in cuts][1:]
+    within = [(edge, 1 - edge) for edge in (0.0, 0.025, 0.05)]
+    return (*crops, *(View(window, window, mirrored=True) for window in within))
 
 
 def hashes_of(pixels: UInt8, view: View | None = None) -> UInt64:
@@ -77,16 +76,16 @@ def frequencies(light: Float32, view: View) -> Float32:
     Returns:
         [N, 8, 8] float32; a pattern of amplitude a in one frequency gives a.
     """
-    down, across = (_transform(begin, view.size) for begin in (view.top, view.left))
+    down, across = (_transform(begin, end) for begin, end in (view.down, view.across))
     found: Float32 = np.asarray(down @ light @ across.T, np.float32)
     if view.mirrored:
         found[..., 1::2] *= -1
     return found
 
 
-def _transform(begin: float, size: float) -> Float32:
+def _transform(begin: float, end: float) -> Float32:
     """Return the matrix that cuts a window out of 32 pixels, scales it to 32 and transforms it, [8, 32]."""
-    edges = (begin + size * np.arange(SIDE + 1) / SIDE) * SIDE
+    edges = begin * SIDE + (end - begin) * np.arange(SIDE + 1)
     pixels = np.arange(SIDE)
     # Each new pixel is the mean of what it covers of the old ones.
     covered = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)

@@ -17,9 +17,6 @@ from hatchway.screening.thumbnails import UInt8, read_thumbnails
 
 Bools = npt.NDArray[np.bool_]
 
-DIFFERENT = 0.16
-"""Two photos show the same picture where the worst hundredth differs by less than this share of what they show."""
-
 _CANDIDATES = 20
 """A photo's hash may be near so many times as many others as may look like it at last; more is a placeholder."""
 
@@ -100,12 +97,16 @@ def similar_photos(hashes: UInt64, usable: Bools, radius: int, most: int = 200) 
     return _found(len(hashes), rows, near.crowded, own, rows[near.first], rows[near.second])
 
 
-def similar_pictures(seen: PhotoHashes, radius: int, most: int = 200, *, with_variants: bool = True) -> SimilarPhotos:
+def similar_pictures(
+    seen: PhotoHashes, radius: int, difference: float = 0.12, most: int = 200, *, with_variants: bool = True
+) -> SimilarPhotos:
     """Find the photos that show the same picture: hashes within the radius first, then a closer look at those pairs.
 
     Args:
         seen: the photos with their thumbnails.
         radius: 0 to 16, for the plain hashes and those of the variants.
+        difference: two photos show the same picture where the worst hundredth differs by less than this share of what
+            they show (:func:`~hatchway.screening.alignment.differences`).
         most: a photo that shows the same picture as more than so many others matches none.
         with_variants: also compare with mirrored and cropped photos.
 
@@ -134,7 +135,7 @@ def similar_pictures(seen: PhotoHashes, radius: int, most: int = 200, *, with_va
     apart = differences(
         seen.pixels, rows[near.second[chosen]], rows[looked[chosen]], [views[v] for v in view_of[chosen]]
     )
-    same = apart < DIFFERENT
+    same = apart < difference
     first, second = looked[chosen[same]], near.second[chosen[same]]
     counts = SimilarItems.from_pairs(len(rows), first, second).counts
     crowded |= counts > most

@@ -16,6 +16,8 @@ class ScreeningSettings(Settings):
             other: not screened by seller.
         photo: near-identical photos are no negatives for each other (column ``photo``).
         photo_radius: at most so many of the 64 bits of two photos' hashes differ.
+        photo_difference: where image files are at hand, photos with near hashes are laid over each other, and the worst
+            hundredth may differ by this share of what they show.
         photo_variants: where image files are at hand, a photo is also compared mirrored and cropped.
         photo_most: a photo that is like more than so many others is a placeholder and matches none.
         title: titles that say the same are no negatives for each other (column ``title``).
@@ -30,9 +32,10 @@ class ScreeningSettings(Settings):
     seller_share: float = pydantic.Field(default=0.1, gt=0, le=1)
     photo: bool = True
     photo_radius: int = pydantic.Field(default=8, ge=0, le=16)
+    photo_difference: float = pydantic.Field(default=0.12, gt=0, le=1)
     photo_variants: bool = True
     photo_most: int = pydantic.Field(default=200, ge=1)
     title: bool = True
     title_threshold: float = pydantic.Field(default=0.9, gt=0, le=1)
-    title_bits: float = 1.0
+    title_bits: float = 2.0
     title_most: int = pydantic.Field(default=200, ge=1)

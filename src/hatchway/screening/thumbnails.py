@@ -111,7 +111,7 @@ def _on_white(image: Image.Image) -> UInt8:
         deep = np.asarray(image, np.float32)
         scale = 255.0 / max(float(deep.max(initial=0.0)), 1.0)
         image = Image.fromarray((deep.clip(0) * scale).astype(np.uint8))
-    return np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX, reducing_gap=2.0))
+    return np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX))
 
 
 def luminance(pixels: UInt8) -> Float32:

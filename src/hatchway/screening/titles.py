@@ -16,6 +16,7 @@ from hatchway.screening.similar import SimilarItems
 from hatchway.screening.wording import Bools, Titles, read_titles
 
 _MEASURED = 3.0
+_AGAINST = 4.0
 _APART = 0.08
 _LONGEST = 30
 _PAIRS = 1 << 20
@@ -38,7 +39,7 @@ class SimilarTitles:
     largest_group: int
 
 
-def similar_titles(titles: pl.Series, threshold: float = 0.9, margin: float = 1.0, most: int = 200) -> SimilarTitles:
+def similar_titles(titles: pl.Series, threshold: float = 0.9, margin: float = 2.0, most: int = 200) -> SimilarTitles:
     """Find the titles that say the same, without comparing all with all.
 
     Two titles say the same where, after :func:`~hatchway.screening.wording.read_titles`,
@@ -47,7 +48,8 @@ def similar_titles(titles: pl.Series, threshold: float = 0.9, margin: float = 1.
       least the threshold;
     - the numbers of the one are among those of the other, and lengths, weights and volumes agree within 8 %;
     - it is no chance: what the words that they share say together (:mod:`~hatchway.screening.rarity`), less what the
-      words say in which they differ, plus 3 bits where both state a measure, is at least log2(N) + ``margin`` bits.
+      words say in which they differ (4 bits each at most), plus 3 bits where both state a measure, is at least
+      log2(N) + ``margin`` bits.
       Words that say k bits are shared by chance with N / 2^k of N titles.
 
     Compared are titles that agree in all words but one, or two where they are long. At thresholds about 0.9 that is
@@ -193,7 +195,7 @@ def _agree(rarity: Rarity, distinct: Int64, first: Int64, second: Int64, thresho
         measured = _MEASURED * np.isfinite(apart[asked]).any(1)
         differ = np.zeros(len(asked))
         for group, code, shared in common.sides:
-            differ += np.bincount(group[~shared], rarity.bits[code[~shared]], minlength=len(asked))
+            differ += np.bincount(group[~shared], rarity.bits[code[~shared]].clip(max=_AGAINST), minlength=len(asked))
         (group, code, shared), _ = common.sides
         says = rarity.together(group[shared], code[shared], len(asked)) - differ + measured >= enough
         kept[start + asked[says & common.numbers_agree(read)]] = True

@@ -152,8 +152,8 @@ def test_a_run_screens_counts_and_says_what_is_off(tmp_path: Path, caplog: pytes
 def test_the_settings_survive_being_written(tmp_path: Path) -> None:
     """Every setting, each with a value that is not its default."""
     changed = ScreeningSettings(
-        engaged_days=3.5, seller=False, seller_share=0.5, photo=False, photo_radius=3, photo_variants=False,
-        photo_most=7, title=False, title_threshold=0.75, title_bits=-2.5, title_most=9,
+        engaged_days=3.5, seller=False, seller_share=0.5, photo=False, photo_radius=3, photo_difference=0.3,
+        photo_variants=False, photo_most=7, title=False, title_threshold=0.75, title_bits=-2.5, title_most=9,
     )  # fmt: skip
     default = ScreeningSettings().model_dump()
     assert not [name for name, value in changed.model_dump().items() if value == default[name]]
