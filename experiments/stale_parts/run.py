@@ -56,7 +56,7 @@ def recipes(scale: Scale) -> Mapping[str, Recipe]:
     """Return the variants; the index of the day before is ``index 1``, and without mining stands ``frequencies 0``."""
     found = {FRESH: Recipe(mixed(scale))}
     found |= {f"frequencies {days}": Recipe(mixed(scale), unseen_days=days) for days in ages(scale)}
-    for days in ages(scale):
+    for days in (days for days in ages(scale) if days != 2):
         mines = True if days == 1 else Earlier(days=days)
         found[f"index {days}"] = mining(scale.window, uniform=scale.uniform, mines=mines)
     return found
