@@ -201,6 +201,8 @@ class NegativeSampling(Tempered):
         learn_temperature: make the logarithm of the temperature a parameter.
     """
 
+    _loss = staticmethod(negative_sampling)
+
     def __init__(
         self,
         temperature: float = 1.0,
@@ -227,7 +229,7 @@ class NegativeSampling(Tempered):
         weight: Tensor | None = None,
     ) -> Tensor:
         """Return the mean loss, a scalar."""
-        return negative_sampling(
+        return self._loss(
             query,
             positive,
             negatives,
@@ -244,30 +246,7 @@ class NegativeSampling(Tempered):
 class BinaryCrossEntropy(NegativeSampling):
     """:func:`binary_cross_entropy` with its settings kept; they are those of :class:`NegativeSampling`."""
 
-    def forward(
-        self,
-        query: Tensor,
-        positive: Tensor,
-        negatives: Tensor,
-        *,
-        present: Tensor | None = None,
-        log_count: Tensor | None = None,
-        positive_log_count: Tensor | None = None,
-        weight: Tensor | None = None,
-    ) -> Tensor:
-        """Return the mean loss, a scalar."""
-        return binary_cross_entropy(
-            query,
-            positive,
-            negatives,
-            temperature=self.temperature,
-            present=present,
-            log_count=log_count,
-            positive_log_count=positive_log_count,
-            correction=self.correction,
-            alpha=self.alpha,
-            weight=weight,
-        )
+    _loss = staticmethod(binary_cross_entropy)
 
 
 class GBCE(Tempered):

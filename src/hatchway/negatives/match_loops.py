@@ -68,57 +68,61 @@ def groups(items: Int64) -> tuple[Bits, Int32, Int64, Int32, Int32]:
 
 
 @Compiled
+def sieved(sieve: Bits, keys: Int64) -> Int64:
+    """Return the numbers of the keys whose bit is set, ascending: all that are an item, and a few that are not."""
+    bits = 6
+    while (1 << bits) < len(sieve) << 6:
+        bits += 1
+    shift = np.uint64(64 - bits)
+    passed, number = np.empty(len(keys), np.int64), np.int64(0)
+    for k in range(len(keys)):
+        bit = (np.uint64(keys[k]) * np.uint64(_FACTOR)) >> shift
+        passed[number] = k
+        number += np.int64((sieve[bit >> _6] >> (bit & _63)) & _1)
+    return passed[:number]
+
+
+@Compiled
 def look_up(
-    sieve: Bits, slots: Int32, distinct: Int64, starts: Int32, order: Int32, keys: Int64
+    passed: Int64, slots: Int32, distinct: Int64, starts: Int32, order: Int32, keys: Int64
 ) -> tuple[Int64, Int64]:
     """Return the number of a key and a column for every column that holds it: keys ascending, columns within a key."""
     bits = 6
     while (1 << bits) < len(slots):
         bits += 1
-    shift, shift_of_bit, mask = np.uint64(64 - bits), np.uint64(64 - bits - 2), len(slots) - 1
-    passed, number = np.empty(len(keys), np.int64), np.int64(0)
-    for k in range(len(keys)):
-        mixed = np.uint64(keys[k]) * np.uint64(_FACTOR)
-        passed[number] = k
-        number += np.int64((sieve[(mixed >> shift_of_bit) >> _6] >> ((mixed >> shift_of_bit) & _63)) & _1)
-    found, hits, total = np.empty(number, np.int32), 0, 0
-    for at in range(number):
-        k = passed[at]
+    shift, mask = np.uint64(64 - bits), len(slots) - 1
+    number = len(passed)
+    hit_keys, found, hits, total = np.empty(number, np.int64), np.empty(number, np.int32), 0, 0
+    for k in passed:
         slot = np.int64((np.uint64(keys[k]) * np.uint64(_FACTOR)) >> shift)
         while slots[slot] >= 0 and distinct[slots[slot]] != keys[k]:
             slot = (slot + 1) & mask
         if slots[slot] >= 0:
-            passed[hits], found[hits] = k, slots[slot]
+            hit_keys[hits], found[hits] = k, slots[slot]
             total += starts[found[hits] + 1] - starts[found[hits]]
             hits += 1
     which, columns, out = np.empty(total, np.int64), np.empty(total, np.int64), 0
     for hit in range(hits):
         for at in range(starts[found[hit]], starts[found[hit] + 1]):
-            which[out], columns[out] = passed[hit], order[at]
+            which[out], columns[out] = hit_keys[hit], order[at]
             out += 1
     return which, columns
 
 
 @Compiled
 def pairs(  # noqa: C901, PLR0912  a compiled loop calls nothing
-    sieve: Bits, slots: Int32, distinct: Int64, starts: Int32, order: Int32, keys: Int64, offsets: Int64
+    passed: Int64, slots: Int32, distinct: Int64, starts: Int32, order: Int32, keys: Int64, offsets: Int64
 ) -> tuple[Int64, Int64]:
     """Return each row and column that holds one of its keys once: rows ascending, columns within a row."""
     bits = 6
     while (1 << bits) < len(slots):
         bits += 1
-    shift, shift_of_bit, mask = np.uint64(64 - bits), np.uint64(64 - bits - 2), len(slots) - 1
-    passed, number = np.empty(len(keys), np.int64), np.int64(0)
-    for k in range(len(keys)):
-        mixed = np.uint64(keys[k]) * np.uint64(_FACTOR)
-        passed[number] = k
-        number += np.int64((sieve[(mixed >> shift_of_bit) >> _6] >> ((mixed >> shift_of_bit) & _63)) & _1)
+    shift, mask, number = np.uint64(64 - bits), len(slots) - 1, len(passed)
     found, hit_rows, hits = np.empty(number, np.int32), np.empty(number, np.int32), 0
     last = np.full(len(distinct) + 1, -1, np.int32)  # the last row in which a group was found
     places = np.zeros(len(offsets), np.int64)  # where each row's columns begin
     row = 0
-    for at in range(number):
-        k = passed[at]
+    for k in passed:
         while k >= offsets[row + 1]:
             row += 1
         slot = np.int64((np.uint64(keys[k]) * np.uint64(_FACTOR)) >> shift)

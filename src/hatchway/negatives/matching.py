@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from hatchway.compiled import suits
-from hatchway.negatives.match_loops import first_places, groups, look_up, merged, pairs
+from hatchway.negatives.match_loops import first_places, groups, look_up, merged, pairs, sieved
 
 _FLAGS = 2**20
 """The plain path drops most keys by a look-up in so many flags: quick to clear, and no more for a larger catalogue."""
@@ -129,7 +129,9 @@ def plain_join(items: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
 
 def compiled_join(items: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
     """Join through a hash table; the same result as :func:`plain_join`."""
-    which, columns = look_up(*groups(items.contiguous().numpy()), keys.contiguous().numpy())
+    sieve, slots, distinct, starts, order = groups(items.contiguous().numpy())
+    wanted = keys.contiguous().numpy()
+    which, columns = look_up(sieved(sieve, wanted), slots, distinct, starts, order, wanted)
     return torch.from_numpy(which), torch.from_numpy(columns)
 
 
@@ -143,6 +145,8 @@ def plain_pairs(items: Tensor, keys: Tensor, offsets: Tensor) -> tuple[Tensor, T
 
 def compiled_pairs(items: Tensor, keys: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
     """Find them through a hash table, and count instead of sorting."""
-    columns = items.contiguous().numpy()
-    rows, places = pairs(*groups(columns), keys.contiguous().numpy(), offsets.contiguous().numpy())
+    sieve, slots, distinct, starts, order = groups(items.contiguous().numpy())
+    wanted = keys.contiguous().numpy()
+    table = slots, distinct, starts, order
+    rows, places = pairs(sieved(sieve, wanted), *table, wanted, offsets.contiguous().numpy())
     return torch.from_numpy(rows), torch.from_numpy(places)
