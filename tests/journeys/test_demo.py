@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from hatchway.cli.demo import RECIPE
-from hatchway.compare.runs import Comparison
+from hatchway.compare.runs import Comparison, compare_runs
 from hatchway.config import RunSettings, load_recipe
+from hatchway.errors import UsageError
 from hatchway.evaluation.result import Evaluation
 from hatchway.job import evaluate_run
 from hatchway.report.page import render_report, write_report
@@ -119,6 +120,15 @@ def test_the_same_again(demo: Path, hatchway: Callable[..., Any]) -> None:
     assert ended.json["comparison"] == compared
     assert Path(ended.json["report"]).is_file()
     assert ended.json["serve"].endswith(f"serve {demo / 'nights'} --photos {demo / 'store'}")
+
+
+def test_runs_that_were_asked_something_else_are_not_compared(demo: Path) -> None:
+    """Another split is another question; both runs are named."""
+    mix, other = (RunFolder.open(demo / "recipes" / name) for name in ("mix", "in-batch"))
+    split = other.record.split.model_copy(update={"test_days": 3})
+    changed = RunFolder(other.path, other.record.model_copy(update={"split": split}))
+    with pytest.raises(UsageError, match=r"in-batch .* is of another store, split .* than mix"):
+        compare_runs({"mix": mix, "in-batch": changed}, {})
 
 
 def test_the_report_of_an_evaluated_run(demo: Path, hatchway: Callable[..., Any]) -> None:

@@ -55,8 +55,8 @@ _OURS = {"store", "store-truth", "nights", "recipes", "comparison.json"}
 
 def run(
     out: Annotated[Path, typer.Option(help="Folder of the demo; one that lies there is replaced.")] = Path("demo"),
-    listings: Annotated[int, typer.Option(min=100, help="Listings of the market.")] = 4_000,
-    buyers: Annotated[int, typer.Option(min=10, help="Buyers of the market.")] = 6_000,
+    listings: Annotated[int, typer.Option(min=100, help="Listings of the market.")] = 2_000,
+    buyers: Annotated[int, typer.Option(min=10, help="Buyers of the market.")] = 4_000,
     days: Annotated[int, typer.Option(min=5, help="Days of the market; the last two are the test.")] = 7,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the market.")] = 1,
     photos: Annotated[bool, typer.Option(help="Draw the listings' photos.")] = True,
