@@ -8,12 +8,19 @@ import numpy as np
 
 mpl.use("svg")
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from trials import Cells, over_seeds
 
-COLOUR, FAINT = "#3f7d58", "#b9b4a8"
+COLOURS, FAINT = ("#3f7d58", "#b5622e", "#4a6fa5"), "#cfcbc0"
 
 
-def by_variant(measures: Mapping[str, str], axis: str = "") -> Callable[[Cells, Path], None]:
+Groups = Mapping[str, Mapping[str, float | str]]
+"""Lines of a figure by their name: which variants are on each, and what stands for each on the axis."""
+
+
+def by_variant(
+    measures: Mapping[str, str], axis: str = "", groups: Groups | None = None
+) -> Callable[[Cells, Path], None]:
     """Return a function that draws one panel a measure, with the variants side by side.
 
     Every seed is a faint line, so that one sees whether the seeds agree; the mean has its 95 % interval.
@@ -21,6 +28,7 @@ def by_variant(measures: Mapping[str, str], axis: str = "") -> Callable[[Cells, 
     Args:
         measures: what stands over each panel, by measure.
         axis: what tells the variants apart.
+        groups: the lines to be drawn, where it is not one through all variants.
     """
 
     def draw(cells: Cells, target: Path) -> None:
@@ -31,19 +39,47 @@ def by_variant(measures: Mapping[str, str], axis: str = "") -> Callable[[Cells, 
             1, len(measures), figsize=(3.3 * len(measures), 3.2), layout="constrained", squeeze=False
         )
         for panel, (measure, title) in zip(axes[0], measures.items(), strict=True):
-            names = [name for name in cells if all(measure in cell for cell in cells[name])]
-            values = np.array([[cell[measure] for cell in cells[name]] for name in names])
-            at = np.arange(len(names))
-            panel.plot(at, values, color=FAINT, linewidth=0.7)
-            found = np.array([over_seeds(row) for row in values])
-            around = np.abs(found[:, 1:].T - found[:, 0])
-            panel.errorbar(at, found[:, 0], around, fmt="o", color=COLOUR, markersize=4, capsize=2, linewidth=1)
-            long = max(map(len, names)) > 6
-            panel.set_xticks(at, names, rotation=30 if long else 0, ha="right" if long else "center")
+            for colour, (line, members) in zip(
+                COLOURS, (groups or {"": _at_their_values(cells)}).items(), strict=False
+            ):
+                known = {name: at for name, at in members.items() if all(measure in cell for cell in cells[name])}
+                if known:
+                    _line(panel, cells, measure, known, colour, line)
             panel.set_title(title, fontsize=9)
             panel.set_xlabel(axis)
             panel.margins(x=0.08)
+        if groups and len(groups) > 1:
+            axes[0][0].legend(frameon=False, fontsize=8)
         fig.savefig(target, metadata={"Date": None})
         plt.close(fig)
 
     return draw
+
+
+def _at_their_values(cells: Cells) -> dict[str, float | str]:
+    """Place variants that are named by numbers at those numbers, others side by side."""
+    try:
+        return {name: float(name) for name in cells}
+    except ValueError:
+        return {name: name for name in cells}
+
+
+def _line(
+    panel: Axes, cells: Cells, measure: str, members: Mapping[str, float | str], colour: str, line: str
+) -> None:
+    """Draw the seeds and the means of one line."""
+    values = np.array([[cell[measure] for cell in cells[name]] for name in members])
+    places = list(members.values())
+    panel.plot(places, values, color=FAINT, linewidth=0.7, zorder=1)
+    found = np.array([over_seeds(row) for row in values])
+    around = np.abs(found[:, 1:].T - found[:, 0])
+    panel.errorbar(
+        places, found[:, 0], around, fmt="o", color=colour, markersize=4, capsize=2, linewidth=1, label=line, zorder=2
+    )
+    if isinstance(places[0], str):
+        long = max(map(len, map(str, places))) > 6
+        panel.tick_params(axis="x", rotation=30 if long else 0)
+        if long:
+            plt.setp(panel.get_xticklabels(), ha="right")
+    else:
+        panel.set_xticks([place for place in places if isinstance(place, float)], [f"{place:g}" for place in places])

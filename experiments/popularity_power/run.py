@@ -186,6 +186,10 @@ CLAIM = Claim(
             "dead": "draws on dead listings",
         },
         "power of the frequency",
+        {
+            "plain": {name(beta, 0): beta for beta in BETAS},
+            "corrected": {name(beta, 1): beta for beta in BETAS},
+        },
     ),
 )
 
