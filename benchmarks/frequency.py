@@ -5,7 +5,7 @@ Usage: python benchmarks/frequency.py [--rounds 30]
 Every occurrence counts; batches of 4,096 positives from a million items by Zipf's law (0.8); 2^22 buckets a hash, one
 hash and five. All variants keep the same estimator and give the same numbers, which is checked. In a round each variant
 takes in the next ten batches and reads the 4,096 estimates of each; rounds of the variants are interleaved. Writes
-frequency.json beside this file. ``--one-by-one`` adds NumPy that goes from occurrence to occurrence, as the algorithm is
+frequency.json beside this file. ``--one-by-one`` adds NumPy from occurrence to occurrence, as the algorithm is
 printed.
 """
 

@@ -270,8 +270,7 @@ def test_the_engaged_are_masked_among_own_columns_too(log: Log) -> None:
 def test_the_settings_survive_being_written(tmp_path: Path) -> None:
     """Every setting of the negatives, each with a value that is not its default."""
     changed = NegativesSettings(
-        **EVERYTHING.model_dump()
-        | {"in_batch": False, "distinct": True, "alpha": 0.25, "mined_weight": 0.125}
+        **EVERYTHING.model_dump() | {"in_batch": False, "distinct": True, "alpha": 0.25, "mined_weight": 0.125}
     )
     default = NegativesSettings().model_dump()
     # Those of other rooms go together, and their own tests write them.
