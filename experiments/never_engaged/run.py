@@ -75,8 +75,13 @@ CLAIM = Claim(
         {
             "share_never": "never-engaged in a row",
             "nearest_never": "never-engaged among 20 neighbours",
-            "liked": "liked in a row",
-        }
+            "recall": "recall@20",
+            "recall_new": "recall@20, never-engaged",
+        },
+        groups={
+            "with columns": {"in-batch": "in-batch", "mixed": "mixed", "mixed, 4 ×": "4 × uniform"},
+            "ids alone": {"ids, in-batch": "in-batch", "ids, mixed": "mixed"},
+        },
     ),
 )
 
