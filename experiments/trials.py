@@ -68,7 +68,9 @@ class Scale:
         market: size and rules.
         seeds: a market and a start of the training each.
         epochs, batch, uniform: of the recipes, where they do not say otherwise.
-        window: first and last rank that the mix mines from.
+        window: first and last rank that are mined from by the text.
+        hard: first and last rank where the mined are hard in a catalogue of this size. Of ten thousand listings, ranks
+            101 to 500 are other kinds of furniture nine times in ten, as random ones are; 21 to 100 are seven times.
     """
 
     market: MarketSettings
@@ -77,10 +79,18 @@ class Scale:
     batch: int
     uniform: int
     window: tuple[int, int]
+    hard: tuple[int, int]
+
+    @property
+    def as_easy(self) -> float:
+        """The weight with which a mined column counts about as much as an easy one, which stands for so many items."""
+        return float(round(self.market.listings / (self.batch + self.uniform)))
 
 
-FULL = Scale(MarketSettings(listings=10_000, buyers=6_000, days=14), (1, 2, 3, 4, 5), 12, 512, 500, (101, 500))
-SHORT = Scale(MarketSettings(listings=1_500, buyers=900, days=7), (1, 2), 4, 128, 100, (21, 100))
+FULL = Scale(
+    MarketSettings(listings=10_000, buyers=6_000, days=14), (1, 2, 3, 4, 5), 12, 512, 500, (101, 500), (21, 100)
+)
+SHORT = Scale(MarketSettings(listings=1_500, buyers=900, days=7), (1, 2), 4, 128, 100, (21, 100), (5, 20))
 
 IN_BATCH = {"in_batch": True, "uniform": 0, "mined": 0}
 """``[negatives]`` of a recipe that has the other rows' positives alone."""
