@@ -10,7 +10,7 @@ from typing import Any
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- begin: written by benchmarks/table.py -->", "<!-- end -->"
-ORDER = ("loss", "masks", "draws", "frequency", "step", "batches", "mining", "serving", "peers")
+ORDER = ("loss", "masks", "draws", "frequency", "step", "batches", "mining", "near_duplicates", "serving", "peers")
 
 
 def number(value: float | None, unit: str = "") -> str:
