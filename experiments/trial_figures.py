@@ -64,9 +64,7 @@ def _at_their_values(cells: Cells) -> dict[str, float | str]:
         return {name: name for name in cells}
 
 
-def _line(
-    panel: Axes, cells: Cells, measure: str, members: Mapping[str, float | str], colour: str, line: str
-) -> None:
+def _line(panel: Axes, cells: Cells, measure: str, members: Mapping[str, float | str], colour: str, line: str) -> None:
     """Draw the seeds and the means of one line."""
     values = np.array([[cell[measure] for cell in cells[name]] for name in members])
     places = list(members.values())

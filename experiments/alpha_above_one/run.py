@@ -26,21 +26,18 @@ from trials import (  # noqa: E402
     Recipe,
     Scale,
     difference,
-    mixed,
     of_recipes,
     over_seeds,
     try_claim,
 )
 
 ALPHAS = (0.0, 0.5, 1.0, 1.25, 1.5)
-MIXED = (0.5, 1.0, 1.25, 1.5)
 TOLERANCE = 0.1
 
 
-def recipes(scale: Scale) -> Mapping[str, Recipe]:
-    """Return the variants; the conditions are about in-batch negatives, where nothing else is in play."""
-    alone = {f"{alpha:g}": Recipe(IN_BATCH | {"alpha": alpha}) for alpha in ALPHAS}
-    return alone | {f"mixed, {alpha:g}": Recipe(mixed(scale) | {"alpha": alpha}) for alpha in MIXED}
+def recipes(_: Scale) -> Mapping[str, Recipe]:
+    """Return the variants."""
+    return {f"{alpha:g}": Recipe(IN_BATCH | {"alpha": alpha}) for alpha in ALPHAS}
 
 
 def measure(scale: Scale, seeds: Sequence[int], work: Path) -> Cells:
@@ -126,10 +123,6 @@ CLAIM = Claim(
             "share_never": "never-engaged in a row",
         },
         "alpha",
-        {
-            "in-batch": {f"{alpha:g}": alpha for alpha in ALPHAS},
-            "mixed": {f"mixed, {alpha:g}": alpha for alpha in MIXED},
-        },
     ),
 )
 

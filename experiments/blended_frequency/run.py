@@ -111,7 +111,7 @@ def measure(scale: Scale, seeds: Sequence[int], work: Path) -> Cells:
                 found = right.measures(recipe)
             factor = int(name.split(", ")[1].split(" ")[0])
             exact = work / f"exact-gradient-{'wrong' if WRONG in name else 'right'}-{factor}-{seed}.json"
-            found |= kept(exact, lambda: bias(seed, factor, WRONG in name, 400 if scale is SHORT else 2_000))  # noqa: B023
+            found |= kept(exact, lambda: bias(seed, factor, WRONG in name, 200 if scale is SHORT else 800))  # noqa: B023
             cells[name].append(found)
             print(f"seed {seed}, {name}: recall {found['recall']:.4f}", flush=True)
     return cells

@@ -57,7 +57,7 @@ def recipes(scale: Scale) -> Mapping[str, Recipe]:
     bare = {"item": {"categories": [], "numbers": [], "texts": []}}
     draws = {"in_batch": False, "mined": 0}
     return {
-        **{f"in-batch, alpha {a:g}": Recipe(IN_BATCH | {"alpha": a}) for a in (0.0, 0.5, 1.0, 1.5)},
+        **{f"in-batch, alpha {a:g}": Recipe(IN_BATCH | {"alpha": a}) for a in (0.0, 0.5, 0.75, 1.0)},
         "mixed": Recipe(mixed(scale)),
         "mixed, 4 × uniform": Recipe(mixed(scale) | {"uniform": 4 * scale.uniform}),
         "mixed, yi": Recipe(mixed(scale) | {"positive": "yi"}),
