@@ -4,6 +4,7 @@
 # make test       installs, then lint, types and every test
 # make lint       installs, then lint and types alone
 # make bench      installs, then measures every path against plain PyTorch and NumPy (about ten minutes on an idle machine)
+# make experiments   installs, then runs every claim about negatives on small markets (under an hour)
 # make clean      removes the environment and every cache
 #
 # PYTHON=/path/to/python picks the interpreter of the virtual environment; otherwise it is the first of python3,
@@ -23,7 +24,7 @@ export HATCHWAY_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help install demo test lint bench clean
+.PHONY: help install demo test lint bench experiments clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -62,10 +63,17 @@ test: lint
 
 # One after another, and nothing else beside them. Other libraries: benchmarks/peers/.
 bench: install
-	@for name in masks draws frequency batches loss step mining serving; do \
+	@for name in masks draws frequency batches loss step mining near_duplicates serving; do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; \
 	done
 	@$(BIN)/python benchmarks/table.py
+
+# The full settings, which write results and verdicts: each script without --short, about an hour on two cores.
+experiments: install
+	@for script in $$(grep -l -e --short experiments/*/run.py); do \
+		echo "== $$script"; OMP_NUM_THREADS=1 $(BIN)/python "$$script" --short || exit 1; \
+	done
+	@$(BIN)/python experiments/index.py --check
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,72 @@
+"""The index of the experiments, the page of knobs and every claim's page are what the results say."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+CLAIMS = [
+    path.parent
+    for path in sorted(EXPERIMENTS.glob("*/results.json"))
+    if isinstance(found := json.loads(path.read_text("utf-8")), dict) and "claim" in found
+]
+
+
+def load(path: Path) -> ModuleType:
+    """Load a script of the experiments, which are no part of the package."""
+    if str(EXPERIMENTS) not in sys.path:
+        sys.path.insert(0, str(EXPERIMENTS))
+    spec = importlib.util.spec_from_file_location(f"experiment_{path.parent.name}_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_pages_are_what_the_results_say() -> None:
+    """Whoever runs an experiment anew, or adds one, runs experiments/index.py as well."""
+    module = load(EXPERIMENTS / "index.py")
+    assert module.index() == module.INDEX.read_text("utf-8")
+    assert module.knobs() == module.KNOBS_PAGE.read_text("utf-8")
+
+
+@pytest.mark.parametrize("folder", CLAIMS, ids=lambda folder: folder.name)
+def test_a_verdict_follows_from_what_was_measured(folder: Path) -> None:
+    """The conditions of the script, on the measures of every seed, give the verdict and the page's table."""
+    trials, claim = load(EXPERIMENTS / "trials.py"), load(folder / "run.py").CLAIM
+    results: dict[str, Any] = json.loads((folder / "results.json").read_text("utf-8"))
+    conditions = list(claim.conditions(results["cells"]))
+    assert (results["claim"], results["says"]) == (claim.number, claim.says)
+    said = [(c["says"], c["bound"], c["above"], c["holds"]) for c in results["conditions"]]
+    assert [(c.says, c.bound, c.above, c.holds) for c in conditions] == said
+    figures = [number for condition in conditions for number in condition.figure]
+    assert figures == pytest.approx([number for c in results["conditions"] for number in c["figure"]])
+    assert results["verdict"] == trials.verdict(conditions)
+    assert len(results["seeds"]) >= 5
+    page = (folder / "README.md").read_text("utf-8")
+    assert f"{trials.BEGIN}\n{trials.table(claim, results['cells'], conditions)}\n{trials.END}" in page
+    assert (folder / "figure.svg").is_file()
+
+
+def test_a_sentence_of_the_knobs_follows_its_condition() -> None:
+    """What is said depends on what became of the condition, and its figure stands behind it."""
+    module = load(EXPERIMENTS / "index.py")
+    said = module.Said("some_claim", "recall, more", "more is better", "more is worse", "more is no better")
+    turned = {"says": "recall, more less few, above 0", "figure": [-0.2, -0.31, -0.1], "holds": "no"}
+    link = "(../experiments/some_claim/README.md)"
+    written = module._said(said, {"some_claim": {"conditions": [turned]}})
+    assert written == f"more is worse [-0.200 (-0.310 to -0.100)]{link}"
+    kept = turned | {"figure": [0.2, 0.1, 0.31], "holds": "yes"}
+    assert (
+        module._said(said, {"some_claim": {"conditions": [kept]}}) == f"more is better [0.200 (0.100 to 0.310)]{link}"
+    )
+    assert module._said(said, {}) == ""
+    with pytest.raises(SystemExit, match="no condition"):
+        module._said(said, {"some_claim": {"conditions": []}})
