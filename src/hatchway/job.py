@@ -164,6 +164,12 @@ def train_run(
     said = overfitting(done.history, validation.metric, steps) if validation is not None else None
     if said is not None:
         note(said)
+    if mined is not None and done.chosen_step <= mined_from:
+        note(
+            f"the weights that are kept, of step {done.chosen_step:,}, come from before mined negatives begin (after step "
+            f"{mined_from:,}): validation was no better with them; mining.warm_up_epochs = 0 begins with them, and "
+            "training.select = 'last' keeps the end"
+        )
     folder.save_model(
         model,
         ModelRecord(

@@ -53,7 +53,7 @@ def _regression(piece: Compared, settings: GateSettings) -> Verdict:
     name = metric if piece.kind == "all" else f"{metric} {piece.kind} {piece.name}"
     said = f"{piece.old:.4f} → {piece.new:.4f} over {piece.cases:,} cases"
     if piece.high is None or piece.low is None or piece.cases < settings.fewest_cases:
-        return Verdict(name=name, passed=True, said=f"{said}: too few to decide")
+        return Verdict(name=name, passed=True, said=f"{said}: too few to refuse a night")
     said += f", difference {piece.low:+.4f} to {piece.high:+.4f}"
     if piece.high < -settings.most_loss * piece.old:
         return Verdict(name=name, passed=False, said=f"{said}: a loss beyond the interval")

@@ -129,7 +129,8 @@ def train(
         at = Progressed()
         if resume and checkpoints(saved):
             at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers, carried)
-            note(f"resumed after step {at.step:,} of {total:,}")
+            if at.step:
+                note(f"resumed after step {at.step:,} of {total:,}")
         curves = Curves(folder, after=at.step, bounds_information=source.bounds_information)
         meter = None if validation is None else _meter(model, log, source, settings, at, curves)
         rates: dict[str, float] = {}

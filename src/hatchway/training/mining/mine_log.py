@@ -17,6 +17,10 @@ from hatchway.training.mining.row_filter import PairScreen, RowFilter
 from hatchway.training.mining.settings import MiningSettings
 
 
+_HARD_SHARE = 0.05
+"""A window that begins deeper than this share of the catalogue holds no hard negatives to speak of."""
+
+
 class MiningRecord(pydantic.BaseModel):
     """What is written down of a mining, also of one that was skipped.
 
@@ -58,7 +62,8 @@ class MiningRecord(pydantic.BaseModel):
         window = f"ranks {self.settings.first_rank} to {self.settings.last_rank}"
         return (
             f"mined {found.mined:,} negatives for {found.positives:,} positives ({found.effective_per_positive:.2f} "
-            f"each) from {window}, with {found.queries:,} queries; "
+            f"each) from {window}, with {found.queries:,} "
+            f"{'query' if found.queries == 1 else 'queries'}; "
             f"refused of {found.looked_at:,} looked at: {refused}; {short}"
         )
 
@@ -113,6 +118,11 @@ def mine_log(log: Log, wanted: Wanted) -> tuple[Mined | None, MiningRecord]:
         note(
             f"mining: the index has {facts.vectors:,} items and the window begins at rank {settings.first_rank}: "
             "nothing can be mined; lower mining.first_rank and mining.last_rank"
+        )
+    elif settings.first_rank > _HARD_SHARE * facts.vectors:
+        note(
+            f"mining: rank {settings.first_rank} is not near the top of an index of {facts.vectors:,} items, and what "
+            "stands there is little harder than a random item; lower mining.first_rank and mining.last_rank"
         )
     rules = RowFilter(log.engagements, wanted.engaged_days, living_in_training(log), wanted.screen)
     mined = mine(earlier, log.engagements.positives(Part.TRAIN), rules, settings, wanted.seed, judge)
