@@ -22,15 +22,16 @@ Bools = npt.NDArray[np.bool_]
 
 # Scripts that are written without spaces: each character is taken as a word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_WORD = rf"[{_UNSPACED}]|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+"
-_NUMBER = r"\d+(?:[.,]\d+)?"
-# Longest first, since the first that fits is taken; "in" is a word too, so it is inches only where no thing follows it.
+_WORD = rf"[{_UNSPACED}]|\d+\.\d+|[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+"
+_NUMBER = r"\d+(?:\.\d+)?"
+# "in" is a word too, so it is inches only where no thing follows it.
 _UNITS = (
-    r"centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|feet|foot|cms?|mm|ft|kilos?|kgs?|grams?|lbs?|"
-    r"pounds?|ounces?|oz|lit(?:er|re)s?|ltr|ml|gal(?:lon)?s?|''|[\"'″′”’]|[mgl]\b|"
+    r"(?:centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|feet|foot|cms?|mm|m|ft|kilos?|kgs?|grams?|g|"
+    r"lbs?|pounds?|ounces?|oz|lit(?:er|re)s?|ltr|ml|l|gal(?:lon)?s?)\b|''|[\"'″′”’]|"
     r"in\b\.?(?:\s*(?:$|[^\w\s]|x\b|wide\b|high\b|tall\b|long\b|deep\b|diameter\b))"
 )
-_MEASURE = rf"(?:{_NUMBER}\s*[x×]\s*)*{_NUMBER}\s*(?:{_UNITS})(?:\s*\d{{1,2}}\s*(?:''|[\"″”]|in(?:ch(?:es)?)?\b))?"
+_FEET_AND_INCHES = r"\d+\s*(?:ft|feet|foot|['′’])\s*\d{1,2}\s*(?:''|[\"″”]|in(?:ch(?:es)?)?\b)"
+_MEASURE = rf"{_FEET_AND_INCHES}|(?:{_NUMBER}\s*[x×]\s*)*{_NUMBER}\s*(?:{_UNITS})"
 
 _KINDS = 3
 _FACTORS = MappingProxyType(
@@ -88,7 +89,8 @@ def read_titles(titles: pl.Series) -> Titles:
     """Read titles of any language.
 
     Accents and other marks above Latin, Greek and Cyrillic letters are dropped, case is folded, punctuation separates
-    words. Number words up to twelve become digits. A word that one slip of the pen (a letter left out, added, changed,
+    words. Number words up to twelve become digits, and numbers are read
+    with their decimals. A word that one slip of the pen (a letter left out, added, changed,
     or two swapped) makes of one that is ten times as frequent is taken for it.
 
     Args:
@@ -103,6 +105,10 @@ def read_titles(titles: pl.Series) -> Titles:
             .str.normalize("NFC")
             .str.to_lowercase()
             .str.replace_all("ß", "ss")
+            # 1,200 is a thousand and two hundred (twice: a digit can stand between two commas), 1,2 is one and a fifth.
+            .str.replace_all(r"(\d),(\d{3})\b", "$1$2")
+            .str.replace_all(r"(\d),(\d{3})\b", "$1$2")
+            .str.replace_all(r"(\d),(\d)", "$1.$2")
         )
         .with_columns(said=pl.col("title").str.extract_all(_MEASURE))
     )
@@ -134,10 +140,10 @@ def _measures(said: pl.Series, size: int) -> Float64:
 def _measure(text: str) -> tuple[int, float]:
     r"""Read one measure: its kind, and the largest number in it in the kind's unit.
 
-    >>> _measure("3 ft"), _measure("200 x 90,5cm"), _measure("6'2\""), _measure("1.2 m")
+    >>> _measure("3 ft"), _measure("200 x 90.5cm"), _measure("6'2\""), _measure("1.2 m")
     ((0, 91.44), (0, 200.0), (0, 187.96), (0, 120.0))
     """
-    numbers = [float(number.replace(",", ".")) for number in re.findall(_NUMBER, text)]
+    numbers = [float(number) for number in re.findall(_NUMBER, text)]
     unit = re.search(r"\d\s*([^\d\s.,x×]+)", text)
     name = unit[1] if unit else "cm"
     kind, factor = next(

@@ -46,6 +46,7 @@ def test_titles_that_are_read_alike(one: str, other: str) -> None:
         ("rug 36 in", 0, 91.44),
         ("rug 5'11\" long", 0, 180.34),
         ("rug 5 ft 11 in", 0, 180.34),
+        ("rug 5ft11in", 0, 180.34),
         ("rug 140 x 200 cm", 0, 200),
         ("rug 140×200cm", 0, 200),
         ("rug 4 x 6 ft", 0, 182.88),
@@ -64,13 +65,33 @@ def test_measures_are_translated(title: str, kind: int, amount: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "title", ["2 in one bed", "table 4 mountain", "sofa 3-seater", "ps5", "model 36", "60s", "1 lot"]
+    "title",
+    [
+        "2 in one bed",
+        "table 4 mountain",
+        "sofa 3-seater",
+        "ps5",
+        "model 36",
+        "60s",
+        "1 lot",
+        "644 mln",
+        "3 games",
+        "2 inlays",
+    ],
 )
 def test_numbers_without_a_unit_are_words(title: str) -> None:
     """A preposition after a number is no inch, and a word that begins like a unit is no unit."""
     read = read_titles(pl.Series([title]))
     assert np.isnan(read.measures).all()
     assert any(letter.isdigit() for letter in read.text(0))
+
+
+def test_decimals_and_thousands_are_one_number() -> None:
+    """2.1 is not 1.2, in either way of writing it; a thousand is a thousand with or without its comma."""
+    assert words("up 2.1 billion", "up 1.2 billion", "up 2,1 billion") == [
+        "2.1 billion up", "1.2 billion up", "2.1 billion up",
+    ]  # fmt: skip
+    assert words("1,200 bricks", "1200 bricks", "1,200,000 bricks") == ["1200 bricks", "1200 bricks", "1200000 bricks"]
 
 
 def test_a_slip_of_a_frequent_word_is_taken_for_it() -> None:
