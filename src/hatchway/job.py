@@ -166,9 +166,9 @@ def train_run(
         note(said)
     if mined is not None and done.chosen_step <= mined_from:
         note(
-            f"the weights that are kept, of step {done.chosen_step:,}, come from before mined negatives begin (after step "
-            f"{mined_from:,}): validation was no better with them; mining.warm_up_epochs = 0 begins with them, and "
-            "training.select = 'last' keeps the end"
+            f"the weights that are kept, of step {done.chosen_step:,}, come from before mined negatives begin (after "
+            f"step {mined_from:,}): validation was no better with them; mining.warm_up_epochs = 0 begins with them, "
+            "and training.select = 'last' keeps the end"
         )
     folder.save_model(
         model,

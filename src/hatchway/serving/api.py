@@ -7,7 +7,7 @@ import numpy as np
 import pydantic
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from hatchway.errors import UnknownIdError, UsageError
+from hatchway.errors import SettingsError, UnknownIdError, UsageError
 from hatchway.serving.filters import Filters
 from hatchway.serving.post_columns import ID_LIMIT, is_unicode
 from hatchway.serving.posts import Item
@@ -87,6 +87,22 @@ class Problem(pydantic.BaseModel):
     error_id: str | None = None
 
 
+_SIMILAR = frozenset(
+    "k category price_min price_max seller not_seller own_seller collapse buyer session".split()  # noqa: SIM905
+)
+
+
+def _only(request: Request, allowed: frozenset[str]) -> None:
+    """Refuse what is asked by a name that nothing listens to: a misspelt filter must not pass for one that held.
+
+    Raises:
+        SettingsError: a name that is not among those allowed.
+    """
+    for name in request.query_params:
+        if name not in allowed:
+            raise SettingsError(f"unknown parameter {name!r}; allowed here: {', '.join(sorted(allowed))}")
+
+
 def api_routes(service: Service) -> APIRouter:
     """Return the routes of the API."""
     router = APIRouter(tags=["recommendations"])
@@ -111,6 +127,7 @@ def api_routes(service: Service) -> APIRouter:
         session: Annotated[str | None, Query(description="In which session, for the log.")] = None,
     ) -> SimilarItems:
         """Return the row for an item's page; the item itself is not in it."""
+        _only(request, _SIMILAR)
         who = _who(service, buyer, session)
         shelf = service.now()
         row = shelf.stock.row(item)

@@ -129,8 +129,7 @@ def train(
         at = Progressed()
         if resume and checkpoints(saved):
             at = load_checkpoint(checkpoints(saved)[-1], model, loss_of, optimisers, carried)
-            if at.step:
-                note(f"resumed after step {at.step:,} of {total:,}")
+            _say_resumed(at.step, total)
         curves = Curves(folder, after=at.step, bounds_information=source.bounds_information)
         meter = None if validation is None else _meter(model, log, source, settings, at, curves)
         rates: dict[str, float] = {}
@@ -178,6 +177,12 @@ def train(
         if settings.select == "best" and at.best_score is not None:
             chosen = _take_best(model, folder)
         return Trained(at.step, at.history, chosen, fmean(at.recent_losses))
+
+
+def _say_resumed(step: int, total: int) -> None:
+    """Say where training goes on; a run that was only laid out, as a warm start is, begins."""
+    if step:
+        note(f"resumed after step {step:,} of {total:,}")
 
 
 def make_optimisers(model: TwoTower, loss: nn.Module, settings: TrainingSettings) -> dict[str, Optimizer]:

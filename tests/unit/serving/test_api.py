@@ -61,6 +61,14 @@ def test_bad_k_is_422(client: httpx.Client, k: str) -> None:
         assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", "k"])
 
 
+def test_a_parameter_that_nothing_listens_to_is_422(client: httpx.Client) -> None:
+    """A misspelt filter must not pass for one that held."""
+    answer = client.get("/similar/1?pricemax=10")
+    assert answer.status_code == 422
+    assert "'pricemax'" in answer.text
+    assert "price_max" in answer.text
+
+
 def test_recommend(client: httpx.Client) -> None:
     """From the mean of items 20 and 30, [1.5, 2]: 50 scores 2.5 and 10 scores 1.5; ids may be numbers or their text."""
     for items in ([20, 30], ["20", 30], [30, "20"]):

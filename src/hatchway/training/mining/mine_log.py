@@ -16,7 +16,6 @@ from hatchway.training.mining.mined import Mined, MiningFigures
 from hatchway.training.mining.row_filter import PairScreen, RowFilter
 from hatchway.training.mining.settings import MiningSettings
 
-
 _HARD_SHARE = 0.05
 """A window that begins deeper than this share of the catalogue holds no hard negatives to speak of."""
 
