@@ -659,7 +659,7 @@ def _entry(values: Sequence[float]) -> str:
     mean, low, _ = over_seeds(values)
     digits = 4 if abs(mean) < 10 else 0
     if max(values) - min(values) < 10 ** -(digits + 2):
-        return f"{mean:,.{min(digits, 2)}f}"
+        return f"{mean:,.4f}".rstrip("0").rstrip(".")
     return f"{mean:,.{digits}f} ± {mean - low:,.{digits}f}"
 
 

@@ -137,7 +137,15 @@ CLAIM = Claim(
         *(f"push_{rank}" for rank in RANKS),
     ),
     headline=3,
-    figure=by_variant({"recall": "recall@20", "recall_head": "recall@20, head", "recall_tail": "recall@20, tail"}),
+    figure=by_variant(
+        {
+            "recall": "recall@20",
+            "recall_head": "recall@20, head",
+            "recall_tail": "recall@20, tail",
+            f"push_{RANKS[-1]}": "push on the rarest positive, P known",
+        },
+        groups={kind: {f"{kind}, {switch}": switch for switch in SWITCHES} for kind in ("in-batch", "mixed")},
+    ),
 )
 
 if __name__ == "__main__":
