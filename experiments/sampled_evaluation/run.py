@@ -55,17 +55,13 @@ METHODS = (
 def recipes(scale: Scale) -> Mapping[str, Recipe]:
     """Return the ten models."""
     bare = {"item": {"categories": [], "numbers": [], "texts": []}}
-    draws = {"in_batch": False, "mined": 0}
     return {
-        **{f"in-batch, alpha {a:g}": Recipe(IN_BATCH | {"alpha": a}) for a in (0.0, 0.5, 0.75, 1.0)},
+        **{f"in-batch, alpha {a:g}": Recipe(IN_BATCH | {"alpha": a}) for a in (0.0, 0.25, 0.5, 0.75, 1.0)},
+        "in-batch, ids alone": Recipe(IN_BATCH, model=bare),
         "mixed": Recipe(mixed(scale)),
         "mixed, 4 × uniform": Recipe(mixed(scale) | {"uniform": 4 * scale.uniform}),
         "mixed, yi": Recipe(mixed(scale) | {"positive": "yi"}),
         "mixed, ids alone": Recipe(mixed(scale), model=bare),
-        "uniform": Recipe(draws | {"uniform": scale.batch + scale.uniform}),
-        "frequency^.75, plain": Recipe(
-            draws | {"uniform": 0, "popularity": scale.batch + scale.uniform, "beta": 0.75, "alpha": 0.0}
-        ),
     }
 
 
@@ -182,7 +178,10 @@ CLAIM = Claim(
             "wrong": "pairs of models in the wrong order",
             "lost": "recall lost by the choice",
             "off": "error of the estimate",
-        }
+        },
+        groups={
+            "": dict(zip(METHODS, ("chance", "@10 of 100", "@20 of 100", "rank", "traded", "likeliest"), strict=True))
+        },
     ),
 )
 
