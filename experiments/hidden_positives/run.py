@@ -1,6 +1,6 @@
 """How many mined negatives are none, by the truth of a simulated market, and what the filter does about it.
 
-Usage: python experiments/hidden_positives/run.py [--seeds 5] [--work FOLDER] [--short]
+Usage: python experiments/hidden_positives/run.py [--seeds 8] [--work FOLDER] [--short]
 
 For each seed a month of a busy market is simulated, a quarter of whose listings are relists; a model is trained on all
 days but the last; its index is asked for the positives of the last day, as in a night's work. What is mined from three
@@ -329,7 +329,7 @@ def write(seeds: list[int], runs: list[dict[str, Any]]) -> None:
 def main() -> None:
     """Run all seeds and write what came out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--work", type=Path, help="folder for markets and runs; a temporary one where none is given")
     parser.add_argument("--short", action="store_true", help="one small market; nothing is written")
     options = parser.parse_args()
