@@ -8,6 +8,7 @@ and it ends with 1 where a page is not what the results say.
 
 import argparse
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,20 @@ def others() -> dict[str, str]:
     }
 
 
+def waiting() -> dict[str, tuple[int, str]]:
+    """Return the number and the words of the claims that have a script and no results yet, by folder."""
+    found = {}
+    for script in HERE.glob("*/run.py"):
+        text = script.read_text("utf-8")
+        number, says = (
+            re.search(r"^    number=(\d+),$", text, re.MULTILINE),
+            re.search(r'^    says="(.+)",$', text, re.MULTILINE),
+        )
+        if number and says and not (script.parent / "results.json").exists():
+            found[script.parent.name] = int(number[1]), says[1]
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
 def figure_of(condition: dict[str, Any]) -> str:
     """Write a condition's figure with its interval.
 
@@ -96,6 +111,7 @@ def index() -> str:
             f"| {results['claim']} | [{results['says']}]({folder}/README.md) | **{results['verdict']}** | "
             f"{chosen['says']}: {figure_of(chosen)} | [figure]({folder}/figure.svg) |"
         )
+    lines += [f"| {number} | {says} | not measured yet | | |" for number, says in waiting().values()]
     rest = [f"- [{title}]({folder}/README.md)" for folder, title in others().items()]
     return INDEX_TEXT.format(claims="\n".join(lines), others="\n".join(rest))
 
