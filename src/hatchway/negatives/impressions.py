@@ -15,7 +15,7 @@ class Impressions(TableColumns):
     Args:
         table: the lists, by engagement row; :func:`hatchway.data.impressions.shown_not_engaged` makes it.
         most: how many of a row's items become columns at most.
-        weight: a down-weight, above 0; 1 for none.
+        weight: above 0: a column counts as so much; 1 for one.
 
     Raises:
         SettingsError: ``most`` is negative or the weight is not above 0.

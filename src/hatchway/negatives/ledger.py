@@ -79,7 +79,7 @@ class Ledger:
         own_items: [B, H] int64 item row of each own column, −1 where a row has fewer than H. H may be 0.
         own_sources: [B, H] int8.
         own_log_count: [B, H] float32, ln n: 0 for columns that are there on purpose.
-        own_log_weight: [B, H] float32, ln of a down-weight, added to the logit whatever alpha is.
+        own_log_weight: [B, H] float32, ln of a weight, added to the logit whatever alpha is.
         own_masked: [B, H] int8, a :class:`~hatchway.negatives.sources.Reason`, 0 for none.
         distinct: whether the shared columns are de-duplicated.
         first: the column that carries row 0's positive, where the in-batch columns do so in order.

@@ -13,7 +13,7 @@ class Mined(TableColumns):
     Args:
         table: the lists, by engagement row.
         most: how many of a row's items become columns at most.
-        weight: a down-weight, above 0; 1 for none.
+        weight: above 0: a column counts as so many; 1 for one.
 
     Raises:
         SettingsError: ``most`` is negative or the weight is not above 0.

@@ -108,7 +108,7 @@ class OwnSource(Protocol):
 
     @property
     def log_weight(self) -> float:
-        """Natural logarithm of a down-weight, added to the logits; 0 for none."""
+        """Natural logarithm of a weight, added to the logits; 0 for none."""
         ...
 
     def draw(self, positives: Tensor, rows: Tensor | None, generator: torch.Generator) -> Tensor:

@@ -24,7 +24,7 @@ class TableColumns:
         table: the lists, by engagement row.
         most: how many of a row's items become columns at most, not necessarily whole.
         source: the name of the source.
-        weight: a down-weight, above 0: a column counts as so much of a column. 1 for none.
+        weight: above 0: a column counts as so many columns; 1 for one.
 
     Raises:
         SettingsError: ``most`` is negative or no number, or the weight is not above 0.
