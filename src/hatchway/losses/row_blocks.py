@@ -23,13 +23,10 @@ Products = Literal["float32", "bf16"]
 """How matrix products are made of float32 numbers: as they are, or rounded to bf16 and summed in float32, which is
 quicker on processors that multiply bf16, and makes no difference on others."""
 
-_LEAST_ROWS, _USUAL_ROWS, _MOST_ROWS = 32, 128, 256
-"""All columns are packed anew for every product, which more rows share. A block of the usual number stays in the second
-level of cache where columns are a few thousand; where they are many, and it does not anyway, twice as many pay."""
+_LEAST_ROWS, _MOST_ROWS = 32, 128
+"""All columns are packed anew for every product, which more rows share; beyond this many they bring nothing."""
 
-_MANY_COLUMNS = 12_000
-
-_BUFFER_BYTES = 48 * 2**20
+_BUFFER_BYTES = 32 * 2**20
 """Blocks of many columns have fewer rows, so that the blocks of all threads together stay within this."""
 
 
@@ -62,9 +59,8 @@ class _Gradients:
 
 
 def _rows_per_block(columns: int) -> int:
-    usual = _MOST_ROWS if columns >= _MANY_COLUMNS else _USUAL_ROWS
     at_once = _BUFFER_BYTES // torch.get_num_threads()
-    return max(_LEAST_ROWS, min(usual, at_once // (4 * max(columns, 1))))
+    return max(_LEAST_ROWS, min(_MOST_ROWS, at_once // (4 * max(columns, 1))))
 
 
 @contextmanager
