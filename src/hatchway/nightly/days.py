@@ -17,9 +17,12 @@ def day_number(name: str) -> int:
     20514
     """
     try:
-        return int(datetime.strptime(name, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()) // SECONDS_A_DAY
+        day = datetime.strptime(name, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError:
         raise UsageError(f"{name!r} is no day; write it as in 2026-03-02 (UTC)") from None
+    if name != day.strftime("%Y-%m-%d"):  # folders and the order of nights go by the name
+        raise UsageError(f"{name!r} is no day as nights are named; write it as in {day:%Y-%m-%d} (UTC)")
+    return int(day.timestamp()) // SECONDS_A_DAY
 
 
 def first_second(day: int) -> int:
