@@ -4,7 +4,8 @@ Usage: python experiments/filter_and_relists/run.py [--short] [--work FOLDER]
 
 Markets in which none, 5 % or 20 % of the listings are relists. Two mined a positive beside in-batch and uniform
 negatives, from ranks 21 to 100 and each counting about as much as an easy column; the filter (seller, title, what the
-buyer engaged with in 30 days) works on all three sources, or is off. The markets have no photos.
+buyer engaged with in 30 days) works on all three sources, or is off. The markets have no photos. Near-duplicate queries
+are the pages of listings whose object is listed more than once.
 """
 
 import sys
@@ -30,9 +31,12 @@ from trials import (  # noqa: E402
     difference,
     mining,
     over_seeds,
+    ranks_file,
     try_claim,
 )
 
+from hatchway.evaluation.metrics import recall  # noqa: E402
+from hatchway.evaluation.ranks import Ranks  # noqa: E402
 from hatchway.training.run_folder import RunFolder  # noqa: E402
 
 RATES = (0.0, 0.05, 0.2)
@@ -47,10 +51,12 @@ def recipes(scale: Scale) -> Mapping[str, Recipe]:
 
 
 def copies(market: Market, run: RunFolder) -> dict[str, float]:
-    """Measure what the row of a listing's page shows of other listings of the same object, and of the same model.
+    """Measure near-duplicate queries: what they find, and what their rows show of the object and of its model.
 
     Returns:
-        copies, models: the share of them that is among the first 20 on offer, over pages that have any.
+        recall_duplicated: recall@20 of what buyers went for from the page of a listing whose object is listed more than
+            once; copies, models: of the other listings of the object and of the model, the share that is among the
+            first 20 on offer, over pages that have any.
     """
     asked = asked_of(market, run)
     scores = asked.scorer.scores(asked.contexts).clone()
@@ -60,8 +66,15 @@ def copies(market: Market, run: RunFolder) -> dict[str, float]:
     scores[rows, looked_at[rows]] = -torch.inf
     top = scores[rows].topk(K, dim=1).indices.numpy()
     ids = asked.log.catalogue.ids.to_numpy() - 1
+    things, asking = market.truth.listings.thing[ids], asked.cases.query_items.astype(np.int64)
+    duplicated = (asking >= 0) & (np.bincount(things)[things] > 1)[asking]
     found = {}
-    for name, group in (("copies", market.truth.listings.thing[ids]), ("models", market.truth.listings.model[ids])):
+    if duplicated.any():
+        with np.load(ranks_file(run.path)) as kept:
+            # One case has one positive here, so that cases and positives are the same rows.
+            ranks = Ranks(kept["offsets"], kept["better"], kept["tied"]).only(duplicated)[0]
+        found["recall_duplicated"] = float(recall(ranks, K).mean())
+    for name, group in (("copies", things), ("models", market.truth.listings.model[ids])):
         shares = []
         for query, row in zip(looked_at[rows], top, strict=True):
             same = (group == group[query]) & asked.on_offer
@@ -100,6 +113,10 @@ def conditions(cells: Cells) -> Sequence[Condition]:
             difference(cells, "20% on", "20% off", "recall_relisted"),
         ),
         Condition(
+            "20 % relists: recall of near-duplicate queries, filter on less off, above 0",
+            difference(cells, "20% on", "20% off", "recall_duplicated"),
+        ),
+        Condition(
             "20 % relists: other listings of the object that its page shows, on less off, above 0",
             difference(cells, "20% on", "20% off", "copies"),
         ),
@@ -107,6 +124,10 @@ def conditions(cells: Cells) -> Sequence[Condition]:
         Condition(
             "5 % relists: recall of relisted, filter on less off, above 0",
             difference(cells, "5% on", "5% off", "recall_relisted"),
+        ),
+        Condition(
+            "5 % relists: recall of near-duplicate queries, filter on less off, above 0",
+            difference(cells, "5% on", "5% off", "recall_duplicated"),
         ),
     ]
 
@@ -117,15 +138,28 @@ CLAIM = Claim(
     says="The filter for hidden positives matters where relists are many",
     recipes=recipes,
     conditions=conditions,
-    shown=("recall", "recall_relisted", "recall_head", "recall_tail", "copies", "models", "liked"),
+    shown=(
+        "recall",
+        "recall_relisted",
+        "recall_duplicated",
+        "recall_head",
+        "recall_tail",
+        "recall_new",
+        "copies",
+        "models",
+        "liked",
+    ),
     headline=0,
     figure=by_variant(
         {
             "recall": "recall@20",
             "recall_relisted": "recall@20, relisted",
+            "recall_duplicated": "recall@20, near-duplicate queries",
+            "copies": "other listings of the object shown",
             "models": "other listings of the model shown",
         },
-        "relists, filter",
+        "relists among the listings, %",
+        {f"filter {which}": {f"{rate:.0%} {which}": 100 * rate for rate in RATES} for which in ("on", "off")},
     ),
 )
 

@@ -2,8 +2,10 @@
 
 Usage: python experiments/how_many_columns/run.py [--short] [--work FOLDER]
 
-Each is changed in turn, from the scale's own. A larger batch has fewer steps in as many epochs, so the doubled batch is
-also given twice the epochs. The cost is counted: item vectors that are made for each positive, and products of vectors.
+Each is doubled in turn, up to and from the scale's own; at half and at twice the batch the uniform set is doubled as
+well, which says whether its best size goes with the batch. A larger batch has fewer steps in as many epochs, so the
+doubled batch is also given twice the epochs. The cost is counted: item vectors that are made for each positive, and
+products of vectors.
 """
 
 import sys
@@ -17,8 +19,10 @@ sys.path.insert(0, str(HERE.parent))
 from trial_figures import by_variant  # noqa: E402
 from trials import Cells, Claim, Condition, Recipe, Scale, difference, mixed, of_recipes, try_claim  # noqa: E402
 
-SIZES = ((1, 0), (1, 1), (1, 4), (0.5, 1), (2, 1))
-"""Batch and uniform set, in multiples of the scale's."""
+SIZES = ((1, 0), (1, 0.25), (1, 0.5), (1, 1), (1, 2), (0.5, 0.5), (0.5, 1), (2, 1), (2, 2))
+"""Batch and uniform set, in multiples of the scale's, which has about as many uniform draws as rows of a batch."""
+
+OWN = "batch ×1, uniform ×1"
 
 SAME_STEPS = "batch ×2, uniform ×1, epochs ×2"
 
@@ -33,7 +37,7 @@ def recipes(scale: Scale) -> Mapping[str, Recipe]:
     found = {}
     for batch, uniform in SIZES:
         training: dict[str, Any] = {} if batch == 1 else {"batch": int(batch * scale.batch)}
-        found[name(batch, uniform)] = Recipe(mixed(scale) | {"uniform": uniform * scale.uniform}, training)
+        found[name(batch, uniform)] = Recipe(mixed(scale) | {"uniform": int(uniform * scale.uniform)}, training)
     twice = {"batch": 2 * scale.batch, "epochs": 2 * scale.epochs}
     return found | {SAME_STEPS: Recipe(mixed(scale), twice)}
 
@@ -53,8 +57,9 @@ def measure(scale: Scale, seeds: Sequence[int], work: Path) -> Cells:
 
 def conditions(cells: Cells) -> Sequence[Condition]:
     """Return what decides."""
-    pairs = [(name(1, more), name(1, less)) for less, more in ((0, 1), (1, 4))]
-    pairs += [(name(1, 1), name(0.5, 1)), (name(2, 1), name(1, 1)), (SAME_STEPS, name(1, 1))]
+    pairs = [(name(1, more), name(1, less)) for less, more in ((0, 0.25), (0.25, 0.5), (0.5, 1), (1, 2))]
+    pairs += [(OWN, name(0.5, 1)), (name(2, 1), OWN), (SAME_STEPS, OWN)]
+    pairs += [(name(0.5, 1), name(0.5, 0.5)), (name(2, 2), name(2, 1))]
     return [
         Condition(f"recall, {more} less {less}, above 0", difference(cells, more, less, "recall"))
         for more, less in pairs
@@ -70,6 +75,7 @@ CLAIM = Claim(
     shown=(
         "recall",
         "recall_head",
+        "recall_torso",
         "recall_tail",
         "recall_new",
         "share_never",
@@ -78,9 +84,21 @@ CLAIM = Claim(
         "vectors",
         "products",
     ),
-    headline=1,
+    headline=6,
     figure=by_variant(
-        {"recall": "recall@20", "share_never": "never-engaged in a row", "vectors": "vectors a positive"}
+        {
+            "recall": "recall@20",
+            "recall_tail": "recall@20, tail",
+            "recall_new": "recall@20, new",
+            "share_never": "never-engaged in a row",
+            "vectors": "item vectors a positive",
+        },
+        "uniform set, in multiples of 500",
+        {
+            "batch 512": {name(1, uniform): uniform for uniform in (0.0, 0.25, 0.5, 1.0, 2.0)},
+            "batch 256": {name(0.5, uniform): uniform for uniform in (0.5, 1.0)},
+            "batch 1,024": {name(2, uniform): uniform for uniform in (1.0, 2.0)},
+        },
     ),
 )
 

@@ -165,7 +165,18 @@ CLAIM = Claim(
     shown=("recall", "recall_risen", "recall_faded", "recall_head", "recall_tail", "recall_new", "cover", "alarm"),
     headline=1,
     figure=by_variant(
-        {"recall": "recall@20", "recall_risen": "recall@20, risen listings", "alarm": "alarm"}, "days without update"
+        {
+            "recall": "recall@20",
+            "recall_risen": "recall@20, risen listings",
+            "recall_faded": "recall@20, faded listings",
+            "cover": "cover of the last hours",
+            "alarm": "alarm",
+        },
+        "days without update",
+        {
+            "frequencies": {f"frequencies {days}": float(days) for days in (0, 1, 2, 4, 8)},
+            "index": {f"index {days}": float(days) for days in (1, 4, 8)},
+        },
     ),
 )
 
