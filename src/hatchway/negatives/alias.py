@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hatchway.compiled import Compiled, available, suits
+from hatchway.compiled import Compiled, ahead, available, suits
 
 Float64 = npt.NDArray[np.float64]
 Int32 = npt.NDArray[np.int32]
@@ -106,23 +106,31 @@ def draw_alias(table: Tensor, places: Tensor) -> Tensor:
         [M] int64 item rows.
     """
     if suits(table, places):
-        return torch.from_numpy(_look_up(table.numpy(), places.contiguous().numpy()))
+        return torch.from_numpy(look_up(table.view(-1).numpy(), places.contiguous().numpy()))
     scaled = places * len(table)
     bins = scaled.long()
     chosen = table[bins]
     return torch.where((scaled - bins) * _ONE < chosen[:, 0], bins, chosen[:, 1].long())
 
 
-@Compiled
-def _look_up(table: Int32, places: Float64) -> Int64:
-    """Draw in one pass, so that many bins are on their way from memory at once."""
-    out = np.empty(len(places), np.int64)
+def _look_up(flat: Int32, places: Float64) -> Int64:
+    """Draw from the table ``flat``, [2 N]: every bin is asked for first, so that many are on their way at once.
+
+    Which of the two items a draw takes is computed and not asked: a processor cannot guess it.
+    """
+    bins, out = np.int64(len(flat) // 2), np.empty(len(places), np.int64)
     for k in range(len(places)):
-        scaled = places[k] * len(table)
-        own = np.int64(scaled)
-        threshold, other = table[own, 0], table[own, 1]
-        out[k] = own if (scaled - own) * _ONE < threshold else other
+        out[k] = np.int64(places[k] * bins)
+        ahead(flat, 2 * out[k])
+    for k in range(len(places)):
+        own = out[k]
+        threshold, other = flat[2 * own], flat[2 * own + 1]
+        mine = np.int64((places[k] * bins - own) * _ONE < threshold)
+        out[k] = other + (own - other) * mine
     return out
+
+
+look_up = Compiled(_look_up)
 
 
 def chances_of(table: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:

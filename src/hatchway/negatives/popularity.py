@@ -6,8 +6,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from hatchway.compiled import suits
 from hatchway.errors import SettingsError
-from hatchway.negatives.alias import build_alias, draw_alias
+from hatchway.negatives.alias import Int32, build_alias, draw_alias, look_up
 from hatchway.negatives.shared_draws import SharedDraws
 from hatchway.negatives.sources import Source
 
@@ -63,9 +64,16 @@ class PopularityDistribution:
         weights = self._weights(self.counts, self.living)
         return torch.from_numpy(build_alias(weights.cpu().numpy())).to(weights.device)
 
+    @cached_property
+    def _bins(self) -> Int32 | None:
+        """The table as the compiled loop reads it, which costs as much to ask for anew as hundreds of draws."""
+        return self._table.view(-1).numpy() if suits(self._table) else None
+
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """Draw with replacement; see :class:`~hatchway.negatives.distribution.Distribution`."""
         places = torch.rand(count, generator=generator, device=generator.device, dtype=torch.float64)
+        if self._bins is not None and places.device.type == "cpu":
+            return torch.from_numpy(look_up(self._bins, places.numpy()))
         return draw_alias(self._table, places.to(self._table.device))
 
     def chance(self, items: Tensor) -> Tensor:
