@@ -39,12 +39,12 @@ def by_variant(
             1, len(measures), figsize=(3.3 * len(measures), 3.2), layout="constrained", squeeze=False
         )
         for panel, (measure, title) in zip(axes[0], measures.items(), strict=True):
-            for colour, (line, members) in zip(
+            for colour, (name, members) in zip(
                 COLOURS, (groups or {"": _at_their_values(cells)}).items(), strict=False
             ):
-                known = {name: at for name, at in members.items() if all(measure in cell for cell in cells[name])}
+                known = {one: at for one, at in members.items() if all(measure in cell for cell in cells[one])}
                 if known:
-                    _line(panel, cells, measure, known, colour, line)
+                    line(panel, cells, measure, known, colour, name)
             panel.set_title(title, fontsize=9)
             panel.set_xlabel(axis)
             panel.margins(x=0.08)
@@ -64,15 +64,35 @@ def _at_their_values(cells: Cells) -> dict[str, float | str]:
         return {name: name for name in cells}
 
 
-def _line(panel: Axes, cells: Cells, measure: str, members: Mapping[str, float | str], colour: str, line: str) -> None:
-    """Draw the seeds and the means of one line."""
+def line(
+    panel: Axes,
+    cells: Cells,
+    measure: str,
+    members: Mapping[str, float | str],
+    colour: str,
+    label: str,
+    *,
+    faint: bool = True,
+) -> None:
+    """Draw the seeds and the means of one line.
+
+    Args:
+        panel: where.
+        cells: what was measured.
+        measure: what is drawn.
+        members: the variants on the line, and what stands for each on the axis.
+        colour: of the means.
+        label: of the line.
+        faint: whether every seed is drawn as well.
+    """
     values = np.array([[cell[measure] for cell in cells[name]] for name in members])
     places = list(members.values())
-    panel.plot(places, values, color=FAINT, linewidth=0.7, zorder=1)
+    if faint:
+        panel.plot(places, values, color=FAINT, linewidth=0.7, zorder=1)
     found = np.array([over_seeds(row) for row in values])
     around = np.abs(found[:, 1:].T - found[:, 0])
     panel.errorbar(
-        places, found[:, 0], around, fmt="o", color=colour, markersize=4, capsize=2, linewidth=1, label=line, zorder=2
+        places, found[:, 0], around, fmt="o", color=colour, markersize=4, capsize=2, linewidth=1, label=label, zorder=2
     )
     if isinstance(places[0], str):
         long = max(map(len, map(str, places))) > 6
