@@ -5,6 +5,10 @@ hash's places are computed in a loop of their own, and each cell is asked for so
 waits for memory, which brings many cells at once. Nor does a turn ask whether a cell was touched before in the batch,
 or is full: a processor cannot guess the answer, and would lose more by a wrong guess than by the few operations.
 
+Reading is no second walk through the cells: a batch touches more pages than a processor keeps the addresses of, and
+would look each of them up again. What a turn leaves in a cell it leaves in small arrays as well, and only cells that
+further copies came to (by a table of flags, which may flag a few others too) are read again.
+
 Without salts nothing is hashed: an item's row is its place. Both loops return whether every place exists, and stop
 before the first cell is changed if not. All places are unsigned: a sum of a signed and an unsigned number would be a
 float.
@@ -26,8 +30,11 @@ _1, _2, _27, _30, _31, _32 = (np.uint64(number) for number in (1, 2, 27, 30, 31,
 _AHEAD = 128
 """Turns between asking for a cell and working on it: so many cells come at once, and stay in the first-level cache."""
 
+_FLAGS = np.uint64(8_192)
+"""Flags of cells that further copies came to: as many as stay in the first-level cache."""
 
-def _record(
+
+def _record(  # noqa: C901, PLR0912  one walk through the cells, which compiled code may not leave for another
     stamps: Array, sums: Array, salts: Array, items: Array, clock: int, most: int, once: bool, floor: float, out: Array
 ) -> bool:
     """Let a batch in; ``once`` gives a cell one vote a batch.
@@ -36,8 +43,12 @@ def _record(
     """
     hashes = np.uint64(max(len(salts), 1))
     buckets = np.uint64(len(stamps)) // (hashes * _2)
-    places = np.empty(len(items), np.uint64)
-    now, number = clock << VOTES, len(items)
+    number, reads = len(items), len(out) > 0
+    places, listed = np.empty(number, np.uint64), np.empty(number, np.int64)
+    left_votes, left_sums = np.empty(number), np.empty(number)
+    flags = np.zeros(np.int64(_FLAGS), np.uint8)
+    out[:] = 1.0
+    now = clock << VOTES
     base, weight, every = float(max(most, 1)), 1.0 if most else 1e300, np.int64(not once)
     for h in range(hashes):
         if len(salts):
@@ -55,6 +66,7 @@ def _record(
                     return False
         for i in range(min(_AHEAD, number)):
             ahead_of_change(stamps, places[i])
+        copies = 0
         for i in range(number):
             ahead_of_change(stamps, places[min(i + _AHEAD, number - 1)])
             place = places[i]
@@ -64,13 +76,25 @@ def _record(
             beyond = max(votes - most, 0) * fresh
             # Exactly most / votes, or 1. Where most is 0 the old sum goes: its 1e-300th part leaves no bit of a gap.
             share = base / (base + beyond * weight)
-            sums[place + _1] = known * share + (clock - (stamp >> VOTES))
-            stamps[place] = now + (votes - beyond) + (fresh | every)
-        for i in range(len(out)):
-            chance = (stamps[places[i]] & MOST_VOTES) / sums[places[i] + _1]
-            out[i] = min(chance, out[i]) if h else chance
-    for i in range(len(out)):
-        out[i] = min(max(out[i], floor), 1.0)
+            new_sum, new_votes = known * share + (clock - (stamp >> VOTES)), (votes - beyond) + (fresh | every)
+            sums[place + _1], stamps[place] = new_sum, now + new_votes
+            left_sums[i], left_votes[i] = new_sum, new_votes
+            listed[copies] = i
+            copies += int(1 - fresh)
+        if not reads:
+            continue
+        if copies:
+            for k in range(copies):
+                flags[(places[listed[k]] // _2) % _FLAGS] = 1
+            again = 0
+            for i in range(number):
+                listed[again] = i
+                again += int(flags[(places[i] // _2) % _FLAGS])
+            for k in range(again):
+                place = places[listed[k]]
+                left_sums[listed[k]], left_votes[listed[k]] = sums[place + _1], stamps[place] & MOST_VOTES
+        for i in range(number):
+            out[i] = min(out[i], max(left_votes[i] / left_sums[i], floor))
     return True
 
 
