@@ -10,7 +10,7 @@ import typer
 
 from hatchway.artefacts.atomic import write_text
 from hatchway.cli.demo_text import K, beside, larger, nights_said, results
-from hatchway.cli.output import JsonOption, QuietOption, begin, emit
+from hatchway.cli.output import JsonOption, QuietOption, begin, check_place, emit
 from hatchway.errors import DataError, GateRefusedError
 from hatchway.progress import note
 
@@ -70,6 +70,7 @@ def run(
     Takes one to two minutes. Ends with the paths of the pages and the command that serves the result.
     """
     begin(quiet)
+    check_place(out.parent, f"--out {out}")
     from hatchway.compare.stored import stored_comparison
     from hatchway.data.days import SECONDS_A_DAY, day_name
     from hatchway.job import evaluate_run, index_run

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hatchway.cli.output import JsonOption, QuietOption, begin, emit
+from hatchway.cli.output import JsonOption, QuietOption, begin, check_place, emit
 from hatchway.errors import UsageError
 
 
@@ -28,6 +28,7 @@ def run(
     bundle.
     """
     begin(quiet)
+    check_place(out, f"--out {out}")
     if triplets:
         _export_triplets(path, out, json)
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hatchway.cli.output import JsonOption, QuietOption, begin, emit, table
+from hatchway.cli.output import JsonOption, QuietOption, begin, check_place, emit, table
 from hatchway.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def run(
     input gives the same bytes. docs/data.md describes formats, columns, events and rules.
     """
     begin(quiet)
+    check_place(store.parent, f"STORE {store}")
     from hatchway.data import importers
 
     own = {

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from hatchway.cli.import_ import pairs
-from hatchway.cli.output import JsonOption, QuietOption, begin, emit, size, table
+from hatchway.cli.output import JsonOption, QuietOption, begin, check_place, emit, size, table
 from hatchway.errors import UsageError
 
 
@@ -45,6 +45,8 @@ def run(
     row of their own. They are in this bundle only: name the file again when the bundle is made again.
     """
     begin(quiet)
+    if out is not None:
+        check_place(out.parent, f"--out {out}")
     if new_item_columns and new_items is None:
         raise UsageError("--map-new says what the columns of --new-items FILE mean; give that, too")
     from hatchway.data.importers import read_items

@@ -1,6 +1,7 @@
 """The program ``hatchway``: the visible list of its commands, and how an error becomes a message and an exit code."""
 
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -94,12 +95,12 @@ def main() -> None:
         if end.code == 1:  # Click's word for a pipe that nobody reads; nothing of ours ends with 1
             _end_unread()
         raise
-    except OSError as error:  # a full disk, a folder without rights: nothing that a traceback would explain
+    except (OSError, MemoryError) as error:  # a full disk, no rights, no room: nothing a traceback would explain
         if os.environ.get("HATCHWAY_DEBUG") == "1":
             traceback.print_exc()
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"error: {place}{error.strerror or error}", file=sys.stderr)
-        sys.exit(3)
+        said, code = _refused_by_system(error)
+        print(f"error: {said}", file=sys.stderr)
+        sys.exit(code)
     except Exception as error:  # noqa: BLE001 - the outermost edge: a traceback is no message
         message = "".join(traceback.format_exception_only(error)).strip()
         message = f"unexpected error: {message}\nrun it again with HATCHWAY_DEBUG=1 for the whole traceback"
@@ -114,6 +115,22 @@ def _answer() -> None:
     finally:
         if sys.stdout is not None:
             sys.stdout.flush()
+
+
+def _refused_by_system(error: OSError | MemoryError) -> tuple[str, int]:
+    """Put what the system refused into words, with the remedy where there is one, and the exit code."""
+    if isinstance(error, MemoryError):
+        detail = f" ({error})" if str(error) else ""
+        return f"there is not enough memory for it{detail}; ask for less, or use a larger machine", 3
+    place = f"{error.filename}: " if error.filename else ""
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return f"{place}there is a file where a folder is needed (here, or further up); name another place", 2
+    if isinstance(error, IsADirectoryError):
+        return f"{place}this is a folder, and a file is needed; name the file", 2
+    said = error.strerror or str(error)
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return f"{place}{said}; give this user the right to it, or name another place", 3
+    return f"{place}{said}", 3
 
 
 def _end_unread() -> None:

@@ -1,13 +1,17 @@
 """What every command shares: ``--json`` and ``--quiet``, results to stdout, everything else to stderr."""
 
 import logging
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from tqdm import tqdm
+
+from hatchway.errors import UsageError
 
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object instead of text.", rich_help_panel="Output")
@@ -34,6 +38,25 @@ def begin(quiet: bool) -> None:
     logger.handlers = [_StderrHandler()]
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
     logger.propagate = False
+
+
+def check_place(folder: Path, named: str) -> None:
+    """Refuse a place where no folder can be written, before any work is done for it.
+
+    Args:
+        folder: where something is to be written; it need not be there yet.
+        named: how the user named it, e.g. ``--out run``.
+
+    Raises:
+        UsageError: a file is there or further up, or this user may not write there.
+    """
+    there = folder
+    while not os.path.exists(there) and there != there.parent:  # noqa: PTH110 - a folder without rights is no error yet
+        there = there.parent
+    if not there.is_dir():
+        raise UsageError(f"{named}: {there} is a file, and a folder is needed there; name another place")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"{named}: this user may not write in {there}; give the right to it, or name another place")
 
 
 def _plain(value: object) -> object:

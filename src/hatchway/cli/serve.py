@@ -68,6 +68,8 @@ def run(
     from hatchway.serving.service import Service
     from hatchway.serving.settings import ServingSettings
 
+    if photos is not None and not photos.is_dir():
+        raise UsageError(f"--photos {photos}: {'a file' if photos.exists() else 'nothing'} is there; name a folder")
     nights = path if follows_nights(path) else None
     store = _store_of(path)
     pages = PageSettings(name=name, currency=currency, photos=photos if photos is not None else store)

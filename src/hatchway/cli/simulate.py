@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hatchway.cli.output import JsonOption, QuietOption, begin, emit
+from hatchway.cli.output import JsonOption, QuietOption, begin, check_place, emit
 
 
 def run(
@@ -28,6 +28,7 @@ def run(
     market's rules.
     """
     begin(quiet)
+    check_place(store.parent, f"STORE {store}")
     from hatchway.simulation.settings import MarketSettings
     from hatchway.simulation.truth import truth_folder
     from hatchway.simulation.writing import simulate

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hatchway.cli.output import JsonOption, QuietOption, begin, emit
+from hatchway.cli.output import JsonOption, QuietOption, begin, check_place, emit
 from hatchway.errors import UsageError
 
 
@@ -51,6 +51,7 @@ def run(
     Where it cannot be used, the run is trained without them: OUT/mining.json has the reason.
     """
     begin(quiet)
+    check_place(out, f"--out {out}")
     if mine_judge is not None and mine_from is None and not resume:
         raise UsageError("--mine-judge refuses what is mined; say what to mine with, too: --mine-from RUN")
     from hatchway.config import load_recipe

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from hatchway.artefacts.alone import alone_in
-from hatchway.errors import FailureError
+from hatchway.errors import FailureError, UsageError
 from hatchway.serving.journal import Journal
 from hatchway.serving.posts import Change, Item, Record
 
@@ -19,7 +19,7 @@ class State:
         folder: where it is; made if it is not there.
 
     Raises:
-        UsageError: another process holds it.
+        UsageError: another process holds it, or a file is in its place.
         FailureError: it cannot be made.
     """
 
@@ -29,6 +29,10 @@ class State:
         self._held = ExitStack()
         try:
             self._held.enter_context(alone_in(folder, "served from"))
+        except (FileExistsError, NotADirectoryError):
+            raise UsageError(
+                f"{folder} cannot be made: there is a file where a folder is needed; name another with --state"
+            ) from None
         except OSError as error:
             raise FailureError(
                 f"{folder} cannot be made ({error.strerror}); name a folder that can be written with --state"

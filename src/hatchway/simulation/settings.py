@@ -11,8 +11,10 @@ class MarketSettings(Settings):
     The defaults of everything below ``days`` are the market: experiments vary the size and the seed, not the rules.
     """
 
-    listings: int = Field(default=6_000, ge=100, description="Listings over the whole time, gone ones included.")
-    buyers: int = Field(default=2_000, ge=10, description="Buyers.")
+    listings: int = Field(
+        default=6_000, ge=100, le=100_000_000, description="Listings over the whole time, gone ones included."
+    )
+    buyers: int = Field(default=2_000, ge=10, le=100_000_000, description="Buyers.")
     days: int = Field(default=14, ge=1, le=365, description="Days that are simulated.")
     start: int = Field(default=1_772_323_200, ge=0, multiple_of=86_400, description="First second (2026-03-01, UTC).")
 

@@ -14,7 +14,8 @@ import polars as pl
 
 from hatchway.artefacts.atomic import replacing_folder, settle
 from hatchway.data.engagements import Float32, Int64
-from hatchway.errors import ArtefactError
+from hatchway.data.store import Store, is_store
+from hatchway.errors import ArtefactError, DataError, UnknownIdError, UsageError
 from hatchway.simulation.buyers import Buyers, taste
 from hatchway.simulation.listings import Listings, Models
 from hatchway.simulation.market import Market
@@ -42,7 +43,7 @@ class Truth:
         """Read the truth that lies in ``folder``.
 
         Raises:
-            ArtefactError: it is not there, or a part of it is missing.
+            ArtefactError: it is not there, a part of it is missing, or the store beside it is not the one it is of.
         """
         folder = Path(folder)
         settle(folder)
@@ -55,6 +56,7 @@ class Truth:
             raise ArtefactError(
                 f"{folder} does not hold the truth of a market ({error}); make one with: hatchway simulate"
             ) from error
+        _check_belongs(folder, about.get("store"))
         return cls(MarketSettings.parse(about["settings"]), int(about["seed"]), listings, buyers)
 
     def taste(self, buyers: npt.ArrayLike, items: npt.ArrayLike, day: int) -> Float32:
@@ -64,18 +66,37 @@ class Truth:
             buyers: [n] buyer ids.
             items: [n] listing ids.
             day: 0 is the first day.
+
+        Raises:
+            UnknownIdError: an id is not in the market.
+            UsageError: the day is not one of the market's.
         """
-        return taste(self.buyers, self.listings, _rows(buyers), _rows(items), day)
+        if not 0 <= day < self.settings.days:
+            raise UsageError(f"day {day}: the market has days 0 to {self.settings.days - 1}")
+        return taste(
+            self.buyers, self.listings, _rows(buyers, len(self.buyers), "buyer"), self._listing_rows(items), day
+        )
 
     def same_object(self, first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Say of each pair of listing ids whether both offer the same object: one relists the other. [n] bool."""
+        """Say of each pair of listing ids whether both offer the same object: one relists the other. [n] bool.
+
+        Raises:
+            UnknownIdError: an id is not in the market.
+        """
         thing = self.listings.thing
-        return np.asarray(thing[_rows(first)] == thing[_rows(second)])
+        return np.asarray(thing[self._listing_rows(first)] == thing[self._listing_rows(second)])
 
     def same_model(self, first: npt.ArrayLike, second: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Say of each pair of listing ids whether both offer the same model, whoever sells it. [n] bool."""
+        """Say of each pair of listing ids whether both offer the same model, whoever sells it. [n] bool.
+
+        Raises:
+            UnknownIdError: an id is not in the market.
+        """
         model = self.listings.model
-        return np.asarray(model[_rows(first)] == model[_rows(second)])
+        return np.asarray(model[self._listing_rows(first)] == model[self._listing_rows(second)])
+
+    def _listing_rows(self, ids: npt.ArrayLike) -> Int64:
+        return _rows(ids, len(self.listings), "listing")
 
 
 def truth_folder(store: Path) -> Path:
@@ -87,18 +108,78 @@ def truth_folder(store: Path) -> Path:
     return store.with_name(f"{store.name}-truth")
 
 
-def write_truth(market: Market, folder: Path) -> None:
-    """Write the truth of a market, whole or not at all."""
+def check_truth_target(folder: Path) -> None:
+    """Refuse to write a truth over anything that is not one.
+
+    Raises:
+        DataError: ``folder`` is a file, or holds something else.
+    """
+    settle(folder)
+    if not folder.exists() or _is_truth(folder) or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    raise DataError(
+        f"the market's truth would go to {folder}, which exists and is no market's truth, and is left as it is; "
+        "give the store another name, or move that away first"
+    )
+
+
+def write_truth(market: Market, folder: Path, store: str) -> None:
+    """Write the truth of a market, whole or not at all; what lies there is replaced.
+
+    Args:
+        market: the market, with its days behind it.
+        folder: where to.
+        store: digest of the store that holds the market's events and catalogue.
+    """
     with replacing_folder(folder) as partial:
         _frame(market.world.listings.models).write_parquet(partial / "models.parquet")
         _frame(market.world.listings).write_parquet(partial / "listings.parquet")
         _frame(market.world.buyers).write_parquet(partial / "buyers.parquet")
-        about = {"settings": market.world.settings.model_dump(), "seed": market.seed}
+        about = {"store": store, "settings": market.world.settings.model_dump(), "seed": market.seed}
         (partial / "market.json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
 
 
-def _rows(ids: npt.ArrayLike) -> Int64:
-    return np.asarray(ids, np.int64) - 1
+def _is_truth(folder: Path) -> bool:
+    """Say whether a truth lies in a folder, whole or damaged."""
+    try:
+        about = json.loads((folder / "market.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(about, dict) and {"settings", "seed"} <= about.keys()
+
+
+def _check_belongs(folder: Path, store: object) -> None:
+    """Hold a truth against the store beside it: a kill, or an import over the market, leaves two that do not belong.
+
+    A truth that was moved away from its store, or that does not say whose it is, is believed.
+    """
+    beside = folder.with_name(folder.name.removesuffix("-truth"))
+    settle(beside)
+    if store is None or beside == folder or not is_store(beside):
+        return
+    found = Store.open(beside).digest
+    if found != store:
+        raise ArtefactError(
+            f"{folder} is the truth of another store than {beside} (digest {str(store)[:12]}…, not {found[:12]}…): one "
+            "of the two was written without the other; simulate the market again"
+        )
+
+
+def _rows(ids: npt.ArrayLike, count: int, noun: str) -> Int64:
+    """Turn ids, 1 to ``count``, into rows.
+
+    Raises:
+        UnknownIdError: one is none of them; as a row it would mean another.
+    """
+    asked = np.asarray(ids)
+    wrong = asked.ravel()
+    if asked.dtype.kind in "iuf":
+        wrong = wrong[~((wrong >= 1) & (wrong <= count) & (wrong == np.floor(wrong)))]
+    if wrong.size:
+        raise UnknownIdError(
+            f"{noun} {wrong.flat[0]!s} is not in the market; its {noun}s are the integers 1 to {count}"
+        )
+    return asked.astype(np.int64) - 1
 
 
 def _frame(record: Any) -> pl.DataFrame:

@@ -11,14 +11,16 @@ from hatchway.progress import Progress
 from hatchway.simulation.market import Market
 from hatchway.simulation.photos import take_photos
 from hatchway.simulation.settings import MarketSettings
-from hatchway.simulation.truth import truth_folder, write_truth
+from hatchway.simulation.truth import check_truth_target, truth_folder, write_truth
 
 
 def simulate(target: Path | str, settings: MarketSettings, seed: int, *, photos: bool = True) -> Store:
     """Simulate a market and write it as a store; a store that lies at ``target`` is replaced.
 
-    The truth is written beside it (:func:`hatchway.simulation.truth.truth_folder`). The same arguments give the same
-    bytes in both.
+    The truth is written beside it (:func:`hatchway.simulation.truth.truth_folder`), an earlier one is replaced, and it
+    names the digest of the store. The same arguments give the same bytes in both. A kill leaves the earlier pair, or
+    two that do not belong together, which :meth:`hatchway.simulation.truth.Truth.open` refuses; simulating again mends
+    it.
 
     Args:
         target: the store's folder.
@@ -27,10 +29,11 @@ def simulate(target: Path | str, settings: MarketSettings, seed: int, *, photos:
         photos: whether to draw a photo of every listing, under ``photos/`` in the store.
 
     Raises:
-        DataError: ``target`` holds something that is no store.
+        DataError: ``target`` holds something that is no store, or its truth's folder something that is no truth.
     """
     target = Path(target)
     check_target(target)
+    check_truth_target(truth_folder(target))
     market = Market.open(settings, seed)
     with replacing_folder(target) as folder:
         # Day by day through the disk, so that memory does not grow with the number of days.
@@ -46,5 +49,6 @@ def simulate(target: Path | str, settings: MarketSettings, seed: int, *, photos:
         days = pl.scan_parquet(sorted(staged.glob("*.parquet")), glob=False)
         fill_store(folder, days, catalogue, no_rejected(), origin="simulate")
         shutil.rmtree(staged)
-        write_truth(market, truth_folder(target))
+        # Both take their places one right after the other; a full disk is met before the first of the two does.
+        write_truth(market, truth_folder(target), Store.open(folder).digest)
     return Store.open(target)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +61,54 @@ def test_a_full_disk_is_said_in_one_line(hatchway: Callable[..., Any], monkeypat
     monkeypatch.setattr(program, "app", raising(OSError(errno.ENOSPC, "No space left on device", "runs/a/x")))
     ended = hatchway("anything")
     assert (ended.code, ended.out, ended.err) == (3, "", "error: runs/a/x: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "code"),
+    [
+        (FileExistsError(errno.EEXIST, "File exists", "a"), "a: there is a file where a folder is needed", 2),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "a/b"), "a/b: there is a file where a folder is", 2),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", "a"), "a: this is a folder, and a file is needed", 2),
+        (PermissionError(errno.EACCES, "Permission denied", "a/b"), "a/b: Permission denied; give this user", 3),
+        (OSError(errno.EROFS, "Read-only file system", "a"), "a: Read-only file system; give this user", 3),
+        (MemoryError("Unable to allocate 9 TiB"), "not enough memory for it (Unable to allocate 9 TiB); ask for", 3),
+    ],
+)
+def test_what_the_system_refuses_is_said_with_its_remedy(
+    error: Exception, said: str, code: int, hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file for a folder can be mended by the call (2); rights and memory are of the machine (3)."""
+    monkeypatch.setattr(program, "app", raising(error))
+    ended = hatchway()
+    assert ended.code == code
+    assert said in ended.err
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("train", "store", "--out", "{}"),
+        ("export", "run", "--out", "{}"),
+        ("index", "run", "--out", "{}/bundle"),
+        ("simulate", "{}/store"),
+        ("import", "sequences", "log.txt", "{}/store"),
+        ("demo", "--out", "{}/demo"),
+    ],
+)
+def test_a_place_where_nothing_can_be_written_is_refused_before_any_work(
+    command: tuple[str, ...], hatchway: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file where a folder is needed, or a folder without rights, is named with exit 2; nothing is read or written."""
+    (tmp_path / "notes").write_text("mine")
+    ended = hatchway(*(part.format(tmp_path / "notes") for part in command))
+    assert ended.code == 2
+    assert f"{tmp_path / 'notes'} is a file, and a folder is needed there; name another place" in ended.err
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)  # noqa: ARG005
+    ended = hatchway(*(part.format(tmp_path / "new") for part in command))
+    assert ended.code == 2
+    assert f"this user may not write in {tmp_path}" in ended.err
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("notes", "mine")]
 
 
 def test_interrupted(hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

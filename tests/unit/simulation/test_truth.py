@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hatchway.errors import ArtefactError
+from hatchway.errors import ArtefactError, UnknownIdError, UsageError
 from hatchway.simulation import vocabulary
 from hatchway.simulation.buyers import Buyers, draw_buyers, taste
 from hatchway.simulation.listings import Listings
@@ -91,7 +91,7 @@ def test_needs_last_some_days() -> None:
 
 def test_the_truth_is_read_back_as_it_was(market: Market, tmp_path: Path) -> None:
     """Tastes and pairs are asked by the store's ids, which begin at 1."""
-    write_truth(market, tmp_path / "truth")
+    write_truth(market, tmp_path / "truth", "d1")
     truth = Truth.open(tmp_path / "truth")
     assert (truth.settings, truth.seed) == (SETTINGS, 3)
     who, what = np.arange(50), np.arange(50) * 5
@@ -104,6 +104,26 @@ def test_the_truth_is_read_back_as_it_was(market: Market, tmp_path: Path) -> Non
     models, counts = np.unique(listings.model, return_counts=True)
     pair = np.flatnonzero(listings.model == models[counts.argmax()])[:2] + 1
     assert truth.same_model(pair[:1], pair[1:]).tolist() == [True]
+
+
+def test_ids_that_are_not_in_the_market_are_named(market: Market, tmp_path: Path) -> None:
+    """0 and negative ids would mean the last listings; those above and fractions are errors too, and a day is."""
+    write_truth(market, tmp_path / "truth", "d1")
+    truth = Truth.open(tmp_path / "truth")
+    for wrong in (0, -1, 301, 1.5):
+        with pytest.raises(UnknownIdError, match=f"listing {wrong} is not in the market; .* integers 1 to 300"):
+            truth.taste([1, 2], [300, wrong], 0)
+        for pairs in (truth.same_object, truth.same_model):
+            with pytest.raises(UnknownIdError, match=f"listing {wrong} is not"):
+                pairs([wrong], [1])
+            with pytest.raises(UnknownIdError, match=f"listing {wrong} is not"):
+                pairs([1], [wrong])
+    with pytest.raises(UnknownIdError, match="buyer 51 is not in the market; its buyers are the integers 1 to 50"):
+        truth.taste([51], [1], 0)
+    for day in (-1, 6):
+        with pytest.raises(UsageError, match=f"day {day}: the market has days 0 to 5"):
+            truth.taste([1], [1], day)
+    assert truth.taste([], [], 5).shape == (0,)
 
 
 def test_what_is_no_truth_is_refused(tmp_path: Path) -> None:

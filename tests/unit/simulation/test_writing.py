@@ -13,8 +13,8 @@ import pytest
 from hatchway.data.log import build_log
 from hatchway.data.positives import PositivesSettings
 from hatchway.data.splits import SplitSettings
-from hatchway.data.store import Store
-from hatchway.errors import DataError
+from hatchway.data.store import Store, write_store
+from hatchway.errors import ArtefactError, DataError
 from hatchway.simulation.settings import MarketSettings
 from hatchway.simulation.truth import Truth
 from hatchway.simulation.writing import simulate
@@ -85,12 +85,78 @@ def test_what_is_no_store_is_left_alone(hatchway: Callable[..., Any], tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["diary.txt"]
 
 
-@pytest.mark.parametrize(("option", "value"), [("--listings", 5), ("--days", 0), ("--buyers", 0)])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--listings", 5),
+        ("--days", 0),
+        ("--buyers", 0),
+        ("--listings", 10**20),
+        ("--buyers", 10**20),
+        ("--days", 10**20),
+    ],
+)
 def test_impossible_markets(hatchway: Callable[..., Any], tmp_path: Path, option: str, value: int) -> None:
     """A size that makes no market is refused with exit 2, naming the setting."""
     ended = hatchway("simulate", tmp_path / "store", option, value)
     assert ended.code == 2
     assert f"{option[2:]} = {value}" in ended.err
+
+
+@pytest.mark.parametrize("stranger", ["folder", "file"])
+def test_what_is_no_truth_is_left_alone(hatchway: Callable[..., Any], tmp_path: Path, stranger: str) -> None:
+    """A folder of somebody's that is called as the truth would be is refused with exit 2, before any work."""
+    mine = tmp_path / "store-truth"
+    if stranger == "folder":
+        mine.mkdir()
+        (mine / "thesis.txt").write_text("three years")
+    else:
+        mine.write_text("three years")
+    before = contents(tmp_path)
+    ended = hatchway("simulate", tmp_path / "store", *SMALL)
+    assert ended.code == 2
+    assert "store-truth, which exists and is no market's truth, and is left as it is" in ended.err
+    assert "days:" not in ended.err
+    assert contents(tmp_path) == before
+
+
+def test_a_kill_between_store_and_truth_is_seen_and_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new truth beside the old store is refused when it is opened; simulating again makes a pair of them."""
+    settings = MarketSettings(listings=150, buyers=120, days=3)
+    store = simulate(tmp_path / "store", settings, 1, photos=False)
+    assert Truth.open(tmp_path / "store-truth").seed == 1
+    rename = Path.replace
+
+    def killed(self: Path, target: Path) -> Path:
+        if Path(target) == tmp_path / ".store.old":
+            raise SystemExit(137)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(SystemExit):
+        simulate(store.path, settings, 2, photos=False)
+    monkeypatch.undo()
+    assert Store.open(store.path).digest == store.digest
+    with pytest.raises(ArtefactError, match=r"is the truth of another store than .*; simulate the market again"):
+        Truth.open(tmp_path / "store-truth")
+    simulate(store.path, settings, 2, photos=False)
+    assert Truth.open(tmp_path / "store-truth").seed == 2
+
+
+def test_a_truth_goes_with_its_store_and_stands_alone(tmp_path: Path) -> None:
+    """Moved away together or alone the truth is believed; beside a store that was imported over it is not."""
+    settings = MarketSettings(listings=150, buyers=120, days=3)
+    store = simulate(tmp_path / "store", settings, 1, photos=False)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "store").rename(tmp_path / "elsewhere" / "market")
+    (tmp_path / "store-truth").rename(tmp_path / "elsewhere" / "market-truth")
+    assert Truth.open(tmp_path / "elsewhere" / "market-truth").seed == 1
+    (tmp_path / "elsewhere" / "market-truth").rename(tmp_path / "truth")
+    assert Truth.open(tmp_path / "truth").seed == 1
+    (tmp_path / "truth").rename(tmp_path / "elsewhere" / "market-truth")
+    write_store(tmp_path / "elsewhere" / "market", pl.DataFrame({"buyer": [1], "item": [1]}))
+    with pytest.raises(ArtefactError, match=store.digest[:12]):
+        Truth.open(tmp_path / "elsewhere" / "market-truth")
 
 
 def test_a_failure_leaves_the_old_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
