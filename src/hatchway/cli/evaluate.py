@@ -108,6 +108,8 @@ def as_text(evaluation: "Evaluation") -> str:
         f"left out of the candidates: {' and '.join(left_out) or 'nothing'}; ties {ties}; "
         f"{spread if interval.resamples else 'no intervals'}"
     )
+    chance = [f"{name} {evaluation.chance[name]:.4f}" for name in evaluation.metrics if name.startswith("recall@")]
+    head += f"\nchance, a random order of the candidates: {', '.join(chance)}"
     if evaluation.twins:
         head += "\none relevant item in every case, so " + " and ".join(
             f"{twin} is {metric}" for twin, metric in evaluation.twins.items()

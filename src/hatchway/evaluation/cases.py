@@ -57,6 +57,25 @@ class Cases:
         texts = None if self.texts is None else self.texts[begin:end]
         return Contexts(self.buyers[begin:end], self.query_items[begin:end], engagements.items[index], offsets, texts)
 
+    def drawn(self, most: int, generator: np.random.Generator) -> "Cases":
+        """Return ``most`` of the cases, each as likely as any other, in their order; all where there are no more."""
+        if len(self) <= most:
+            return self
+        chosen = np.sort(generator.choice(len(self), most, replace=False))
+        relevant_offsets, relevant_items = _of_cases(self.relevant_offsets, self.relevant_items, chosen)
+        excluded_offsets, excluded_items = _of_cases(self.excluded_offsets, self.excluded_items, chosen)
+        return Cases(
+            self.buyers[chosen],
+            self.query_items[chosen],
+            self.history_begin[chosen],
+            self.history_end[chosen],
+            None if self.texts is None else self.texts[chosen],
+            relevant_offsets,
+            relevant_items,
+            excluded_offsets,
+            excluded_items,
+        )
+
 
 def grain_of(protocol: SplitProtocol) -> Grain:
     """Return what a case is under a split: a positive at its own moment under a global split, otherwise a buyer.
@@ -136,6 +155,12 @@ def cases_for(
         *_ragged(relevant, len(heads)),
         *_ragged(no_candidates, len(heads)),
     )
+
+
+def _of_cases(offsets: Int64, items: Int32, chosen: Int64) -> tuple[Int64, Int32]:
+    """Return the offsets and items of some cases."""
+    index, kept = ragged_ranges(offsets[chosen], offsets[chosen + 1])
+    return kept, items[index]
 
 
 def _pairs(cases: Int64, items: Int32) -> Int64:

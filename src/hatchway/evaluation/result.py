@@ -71,6 +71,8 @@ class Evaluation(_Record):
         tied_share: share of the relevant items in the first max(k) positions whose score another candidate has, too;
             None where no relevant item stands there.
         baselines: the same figures of the rankings that need no model.
+        chance: what a random order of the candidates is worth in each of ``metrics``, exactly; empty in records that
+            an earlier version wrote.
         interval: how the intervals were made.
         notes: what was chosen and what is absent in the log.
         warnings: what makes the figures suspect.
@@ -86,6 +88,7 @@ class Evaluation(_Record):
     slices: dict[str, dict[str, Measured]]
     tied_share: float | None
     baselines: dict[str, Ranked]
+    chance: dict[str, float] = {}
     interval: Interval
     notes: list[str]
     warnings: list[str]

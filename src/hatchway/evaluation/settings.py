@@ -15,6 +15,8 @@ class EvaluationSettings(Settings):
 
     Attributes:
         k: the cut-offs at which every metric is taken, ascending.
+        most_cases: ask so many of the cases, drawn by the run's seed, where there are more; None asks all. A case costs
+            a score of every item, so a large part of a large catalogue takes hours and is as exact with some thousands.
         exclude_seen: leave out the items the buyer engaged with before, as candidates; None asks the protocol: yes for
             ``given`` and ``leave-one-out`` (as everything published on them does), no for ``global-time``, where coming
             back to a listing is part of the behaviour. A relevant item is never left out.
@@ -33,6 +35,7 @@ class EvaluationSettings(Settings):
     """
 
     k: tuple[Annotated[int, pydantic.Field(gt=0)], ...] = (5, 10, 20, 50)
+    most_cases: int | None = pydantic.Field(default=None, ge=1)
     exclude_seen: bool | None = None
     exclude_query_item: bool = True
     ties: TieRule | None = None

@@ -88,6 +88,11 @@ def _question(log: Log, settings: EvaluationSettings, protocol: SplitProtocol, p
         exclude_seen=exclude_seen,
         exclude_query_item=settings.exclude_query_item,
     )
+    notes = log.notes
+    if settings.most_cases is not None and len(cases) > settings.most_cases:
+        drawn = cases.drawn(settings.most_cases, stream(seed, "evaluation", "cases"))
+        notes = (*notes, f"{len(drawn):,} of {len(cases):,} cases were drawn and asked (evaluation.most_cases)")
+        cases = drawn
     asked = Protocol(
         split=protocol,
         part="validation" if part is Part.VALIDATION else "test",
@@ -97,7 +102,7 @@ def _question(log: Log, settings: EvaluationSettings, protocol: SplitProtocol, p
         exclude_query_item=settings.exclude_query_item,
         ties=settings.ties or "expected",
     )
-    return _Question(asked, settings, cases, training_counts(log.engagements, len(log.catalogue)), log.notes, seed)
+    return _Question(asked, settings, cases, training_counts(log.engagements, len(log.catalogue)), notes, seed)
 
 
 def _summary(name: str, ranks: Ranks, question: _Question) -> Evaluation:
@@ -124,6 +129,7 @@ def _summary(name: str, ranks: Ranks, question: _Question) -> Evaluation:
         for ranking in rankings
     }
     mine = ranked.pop(name)
+    chance = _chance(question)
     return Evaluation(
         ranking=name,
         protocol=question.protocol.model_copy(update={"ties": ties}),
@@ -134,9 +140,10 @@ def _summary(name: str, ranks: Ranks, question: _Question) -> Evaluation:
         slices=mine.slices,
         tied_share=mine.tied_share,
         baselines=ranked,
+        chance=chance,
         interval=Interval(level=settings.level, resamples=settings.resamples, seed=question.seed),
         notes=list(question.notes),
-        warnings=_warnings(name, mine),
+        warnings=[*_no_better_than_chance(name, mine, chance, settings), *_warnings(name, mine)],
     )
 
 
@@ -179,6 +186,32 @@ def _measure(rankings: Mapping[str, Ranks], piece: Slice, question: _Question) -
         )
         for number, ranking in enumerate(rankings)
     }
+
+
+def _chance(question: _Question) -> dict[str, float]:
+    """Return what a random order of the candidates is worth, exactly: for recall@k about k/N."""
+    ranks = baseline_ranks("random", question.cases, question.counts)
+    cut_offs = question.settings.k
+    return {f"{metric}@{k}": float(function(ranks, k).mean()) for metric, function in METRICS.items() for k in cut_offs}
+
+
+def _no_better_than_chance(
+    name: str, mine: Ranked, chance: Mapping[str, float], settings: EvaluationSettings
+) -> list[str]:
+    """Say where recall is not above what a random order reaches; without intervals the figure itself is compared."""
+    if name == "random":
+        return []
+    said = []
+    for k in settings.k:
+        figure, level = mine.metrics[f"recall@{k}"], chance[f"recall@{k}"]
+        low = figure.value if figure.low is None else figure.low
+        # Where there are no more candidates than places every order finds everything.
+        if low <= level < 1:
+            spread = "" if figure.low is None else f" (interval {figure.low:.4f} to {figure.high:.4f})"
+            said.append(f"recall@{k} is {figure.value:.4f}{spread} and {level:.4f} in a random order")
+    if not said:
+        return []
+    return [f"the {name} is not shown to be better than a random order: {'; '.join(said)}"]
 
 
 def _or_none(value: float) -> float | None:

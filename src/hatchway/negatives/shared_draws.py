@@ -21,10 +21,14 @@ class SharedDraws:
     """
 
     def __init__(self, distribution: Distribution, draws: int, source: Source) -> None:
-        if draws < 0 or (draws > 0 and distribution.size < 1):
+        name = source.name.lower()
+        if draws < 0:
+            raise SettingsError(f"{draws} {name} draws; allowed: 0 or more")
+        if draws > 0 and distribution.size < 1:
             raise SettingsError(
-                f"{draws} {source.name.lower()} draws from a catalogue of {distribution.size} items; "
-                "allowed: 0 or more draws, from at least one item"
+                f"{draws} {name} draws, and there is no item to draw: the catalogue is empty, or none of its items was "
+                "on offer in the time that is trained on; see to its columns listed and gone (all of them gone?), or "
+                f"draw none with negatives.{name} = 0"
             )
         self.distribution = distribution
         self.draws = draws

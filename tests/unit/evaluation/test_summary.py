@@ -59,7 +59,7 @@ def test_figures_of_a_model_and_its_baselines(market: Log) -> None:
     assert found.value("recall", 2) == 1
     assert found.value("mrr", 2) == pytest.approx((1 + 1 + 1 / 2) / 3)
     assert found.tied_share == 0
-    assert found.warnings == []
+    assert ["not shown to be better than a random order" in line for line in found.warnings] == [True]  # of three cases
     assert found.notes == ["said before"]
     # Training counts are 4, 2, 2, 1, 0, so popularity ranks as the model does; at random the chance is 1, 1/3 and 1/3.
     assert found.baselines["popularity"].metrics["recall@1"].value == pytest.approx(2 / 3)
@@ -115,8 +115,27 @@ def test_a_collapsed_model_is_worth_what_chance_is_and_said_to_be(market: Log) -
     found = evaluate(Model([0.5] * 5), market, SMALL, protocol="leave-one-out")
     assert found.metrics == found.baselines["random"].metrics
     assert found.tied_share == pytest.approx(2 / 3)  # the first buyer has one candidate, which ties with nothing
-    assert len(found.warnings) == 1
-    assert "67% of the relevant items" in found.warnings[0]
+    assert len(found.warnings) == 2
+    assert "67% of the relevant items" in found.warnings[1]
+
+
+def test_a_model_that_is_no_better_than_chance_is_said_to_be(market: Log) -> None:
+    """Chance is exact, whatever baselines are asked for, and where an interval holds it a sentence says so."""
+    settings = EvaluationSettings(k=(1, 5), resamples=200, baselines=())
+    best = evaluate(Model([0.0, 5.0, 0.0, 4.0, 3.0]), market, settings, protocol="leave-one-out")
+    assert best.chance["recall@1"] == pytest.approx((1 + 1 / 3 + 1 / 3) / 3)
+    assert best.chance["recall@5"] == 1
+    assert best.value("recall", 1) == 1
+    assert best.warnings == []
+    # The first has nothing but 4 left; for the others the right item is last.
+    worst = evaluate(Model([1.0, 0.0, 5.0, 0.0, 4.0]), market, settings, protocol="leave-one-out")
+    [line] = worst.warnings
+    assert line.startswith("the model is not shown to be better than a random order: recall@1 is 0.3333 (interval 0.")
+    assert line.endswith(" and 0.5556 in a random order")
+    bare = settings.model_copy(update={"resamples": 0})
+    [line] = evaluate(Model([1.0, 0.0, 5.0, 0.0, 4.0]), market, bare, protocol="leave-one-out").warnings
+    assert "recall@1 is 0.3333 and 0.5556 in a random order" in line
+    assert evaluate_baseline("random", market, settings, protocol="leave-one-out").warnings == []
 
 
 def test_a_baseline_by_itself(market: Log) -> None:

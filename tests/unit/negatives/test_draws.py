@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from hatchway.errors import SettingsError
 from hatchway.negatives.alias import build_alias, chances_of, draw_alias
 from hatchway.negatives.distribution import UniformDistribution, log_absent_of
 from hatchway.negatives.per_row import PerRow
@@ -117,3 +118,14 @@ def test_absence_by_hand() -> None:
     assert log_absent_of(chance, 2).exp().tolist() == [1, 0.25, 0]
     assert log_absent_of(chance, 1.5).exp().tolist() == [1, 0.375, 0]
     assert log_absent_of(chance, 0.5).exp().tolist() == [1, 0.75, 0.5]
+
+
+def test_a_catalogue_of_which_nothing_is_on_offer_is_said_in_words() -> None:
+    """All gone: the message says what is empty, where to look, and which setting asks for the draws."""
+    with pytest.raises(SettingsError, match=r"1000 uniform draws, and there is no item to draw.*listed and gone"):
+        Uniform(3, 1000, torch.zeros(3, dtype=torch.bool))
+    with pytest.raises(SettingsError, match=r"negatives\.uniform = 0"):
+        Uniform(0, 1000)
+    assert len(Uniform(3, 0, torch.zeros(3, dtype=torch.bool)).draw(torch.tensor([1]), torch_stream(1))) == 0
+    with pytest.raises(SettingsError, match="-1 uniform draws; allowed: 0 or more"):
+        Uniform(3, -1)
