@@ -160,3 +160,15 @@ def test_what_cannot_be_meant_is_refused(
     assert ended.code == 2
     assert said in ended.err
     assert not (place / "nothing" / "current").exists()
+
+
+def test_a_night_asks_as_many_cases_as_it_may(place: Path, whole: Path, tmp_path: Path) -> None:
+    """So many of the day's positives for the honest number, and of what was held out for the comparison."""
+    for day in (3, 4):
+        record = nightly_run(place / "store", tmp_path / "few", name(day), night_market.settings(most_cases=10))
+    honest, judged = record.steps["honest"], record.steps["evaluate"]
+    assert (honest["cases"], judged["cases"]) == (10, 10)
+    usual = json.loads((whole / name(4) / "night.json").read_bytes())["steps"]
+    assert judged["held_out"] == usual["evaluate"]["cases"] > 10
+    notes = json.loads((tmp_path / "few" / name(4) / "evaluation.json").read_bytes())["notes"]
+    assert any(f"10 of {usual['honest']['cases']:,} cases" in note for note in notes)

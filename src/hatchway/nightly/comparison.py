@@ -86,7 +86,8 @@ def compare(
         settings: metric, cut-off and bootstrap; its level holds for all slices that decide together (Bonferroni).
         seed: for the bootstrap.
     """
-    old, new = (rank_cases(scorer, cases, engagements, depth=settings.k) for scorer in scorers)
+    old = rank_cases(scorers[0], cases, engagements, depth=settings.k)
+    new = old if scorers[1] is scorers[0] else rank_cases(scorers[1], cases, engagements, depth=settings.k)
     whole = Slice("all", "all", "every case", np.ones(len(cases.relevant_items), np.bool_))
     measure = METRICS[settings.metric]
     asked = [piece for piece in (whole, *slices) if piece.chosen.any()]

@@ -31,6 +31,7 @@ from hatchway.nightly.alarms import above, below
 from hatchway.nightly.comparison import OfferedScorer, compare, recommended_shares
 from hatchway.nightly.frequencies import bring_up_to, look_at
 from hatchway.nightly.material import Material, digest_of_log
+from hatchway.randomness import stream
 from hatchway.screening.in_a_row import alike_in_a_row
 from hatchway.screening.screen import Screen
 from hatchway.towers.two_tower import TwoTower
@@ -56,7 +57,9 @@ def honest(material: Material, target: Path) -> dict[str, Any]:
     model = material.before
     scorer = TowerScorer(model, len(log.catalogue), model.history_length)
     asked = OfferedScorer(scorer, material.candidates(log))
-    found = evaluate(asked, log, recipe.evaluation, protocol="global-time", seed=material.seed)
+    most = min(recipe.nightly.most_cases, recipe.evaluation.most_cases or recipe.nightly.most_cases)
+    settings = recipe.evaluation.model_copy(update={"most_cases": most})
+    found = evaluate(asked, log, settings, protocol="global-time", seed=material.seed)
     write_text(target, found.model_dump_json(indent=1) + "\n")
     gate = recipe.nightly.gate
     name = f"{gate.metric}@{gate.k}"
@@ -208,17 +211,17 @@ def evaluate_night(material: Material, work: Path) -> dict[str, Any]:
     recipe, log = material.recipe, material.log
     gate, evaluation = recipe.nightly.gate, recipe.evaluation
     items = len(log.catalogue)
-    cases = cases_for(log.engagements, Part.TEST, grain="row", exclude_seen=False)
+    every = cases_for(log.engagements, Part.TEST, grain="row", exclude_seen=False)
+    cases = every.drawn(recipe.nightly.most_cases, stream(material.seed, "night", "cases"))
     counts = training_counts(log.engagements, items)
     slices = popularity_slices(cases, counts, evaluation.head_share, evaluation.torso_share)
     slices += history_slices(cases, evaluation.history_edges)
     slices += near_duplicates(cases, material.screen)
     candidates = material.candidates(log)
     new = trained(material, work)
-    models = [material.before if material.previous is not None else new, new]
-    old_scorer, new_scorer = (
-        OfferedScorer(TowerScorer(model, items, model.history_length), candidates) for model in models
-    )
+    models = [new] if material.previous is None else [material.before, new]
+    scorers = [OfferedScorer(TowerScorer(model, items, model.history_length), candidates) for model in models]
+    old_scorer, new_scorer = scorers[0], scorers[-1]
     compared = compare((old_scorer, new_scorer), cases, log.engagements, slices, gate, material.seed)
     shares = [
         recommended_shares(
@@ -235,6 +238,7 @@ def evaluate_night(material: Material, work: Path) -> dict[str, Any]:
     return {
         "metric": f"{gate.metric}@{gate.k}",
         "cases": len(cases),
+        "held_out": len(every),
         "compared": [piece.model_dump(mode="json") for piece in compared],
         "shares": {"old": shares[0], "new": shares[1]},
         "first": material.previous is None,

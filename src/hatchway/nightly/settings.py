@@ -104,6 +104,8 @@ class NightlySettings(Settings):
         held_out: the last share of the day's positives (by time), that the new model is judged on and learns from only
             the next night.
         epochs: passes over them, when there is a model to continue from; the first night makes ``training.epochs``.
+        most_cases: positives of the day that yesterday's model is asked for, and held-out ones that both models are;
+            where there are more, so many are drawn. Each costs a score of every listing and model.
         history_days: days of the log that are read: for histories, masks and counts.
         most_leaked: alarm, and no mined negatives tonight, above this share of mined negatives with the positive's
             seller or a near-identical photo.
@@ -116,6 +118,7 @@ class NightlySettings(Settings):
     replay_days: int = pydantic.Field(default=2, ge=0)
     held_out: float = pydantic.Field(default=0.2, gt=0, lt=1)
     epochs: int = pydantic.Field(default=1, ge=1)
+    most_cases: int = pydantic.Field(default=20_000, ge=1)
     history_days: int = pydantic.Field(default=60, ge=1)
     most_leaked: float = pydantic.Field(default=0.01, ge=0, le=1)
     keep_nights: int = pydantic.Field(default=14, ge=2)

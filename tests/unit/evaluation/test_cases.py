@@ -102,3 +102,22 @@ def test_parts_that_ask_nothing_are_refused(log_of: Callable[..., Engagements]) 
         cases_for(log, TEST, grain="buyer", exclude_seen=True)
     with pytest.raises(UsageError, match="validation or test"):
         cases_for(log, TRAIN, grain="buyer", exclude_seen=True)
+
+
+def test_cases_that_are_drawn_are_cases_as_they_were(log_of: Callable[..., Engagements]) -> None:
+    """Some of many, in their order, each with its own items; over many draws each as often as any other."""
+    log = log_of([[(buyer % 7, TRAIN, 1.0), (20 + buyer, TEST, 1.0), (50, TEST, 1.0)] for buyer in range(30)])
+    every = cases_for(log, TEST, grain="buyer", exclude_seen=True)
+    own = {buyer: (mine, out) for buyer, mine, out in zip(every.buyers, relevant(every), excluded(every), strict=True)}
+    drawn_of = np.zeros(30, np.int64)
+    for seed in range(400):
+        some = every.drawn(6, np.random.default_rng(seed))
+        assert len(some) == len(np.unique(some.buyers)) == 6
+        assert some.buyers.tolist() == sorted(some.buyers)
+        for buyer, mine, out in zip(some.buyers, relevant(some), excluded(some), strict=True):
+            assert own[buyer] == (mine, out)
+        drawn_of[some.buyers] += 1
+    expected = 400 * 6 / 30
+    chi_square = ((drawn_of - expected) ** 2 / (expected * (1 - 6 / 30))).sum()
+    assert chi_square < 66  # 29 degrees of freedom, p = 1e-4
+    assert every.drawn(30, np.random.default_rng(1)) is every
