@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import recipes_verdict
+from trials import verdict
+
 from hatchway.artefacts.atomic import write_text
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.training.mining.settings import MiningSettings
@@ -74,7 +77,7 @@ def others() -> dict[str, str]:
     return {
         page.parent.name: page.read_text("utf-8").splitlines()[0].removeprefix("# ")
         for page in pages
-        if page.exists() and page.parent.name not in mine
+        if page.exists() and page.parent.name not in mine and page.parent.name != recipes_verdict.FOLDER
     }
 
 
@@ -112,8 +115,19 @@ def index() -> str:
             f"{chosen['says']}: {figure_of(chosen)} | [figure]({folder}/figure.svg) |"
         )
     lines += [f"| {number} | {says} | not measured yet | | |" for number, says in waiting().values()]
+    lines += recipes()
     rest = [f"- [{title}]({folder}/README.md)" for folder, title in others().items()]
     return INDEX_TEXT.format(claims="\n".join(lines), others="\n".join(rest))
+
+
+def recipes() -> list[str]:
+    """Return the line of the four recipes, which are compared as wholes."""
+    results = json.loads((HERE / recipes_verdict.FOLDER / "results.json").read_text("utf-8"))
+    found = recipes_verdict.conditions(results)
+    first, folder = found[0], recipes_verdict.FOLDER
+    name = f"[{recipes_verdict.SAYS}]({folder}/README.md)"
+    number = f"{first.says}: {figure_of({'figure': first.figure})}"
+    return [f"| recipes | {name} | **{verdict(found)}** | {number} | [figure]({folder}/figure.svg) |"]
 
 
 def knobs() -> str:
@@ -154,7 +168,8 @@ fixed before, and some besides where everything is known exactly. What has to be
 which bound, stands in its script. A condition is true where its whole interval over the five seeds lies on that side,
 false where it lies on the other, and else undecided. A claim *holds* where all its conditions are true and *in part*
 where some are; where none is, it *does not hold* if one is false, and is *undecided* if none is. One condition's figure
-stands here; all of them stand on the claim's own page.
+stands here; all of them stand on the claim's own page. The last line is about whole recipes: every comparison with the
+mix, by slice and by true taste, is a condition.
 
 | | claim | verdict | the number | |
 |---|---|---|---|---|

@@ -13,6 +13,7 @@ results.json, figure.svg, the table in README.md, and the summary that the packa
 import argparse
 import json
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,10 @@ mpl.use("svg")
 from matplotlib import pyplot as plt
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+import recipes_verdict  # noqa: E402
+
 CARRIED = Path(hatchway.compare.__file__).parent / "four_recipes.json"
 COMMAND = "python experiments/four_recipes/run.py"
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
@@ -182,9 +187,10 @@ def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> str:
-    """Lay out the recipes side by side as Markdown."""
+    """Lay out the recipes side by side as Markdown, under what follows for the mix."""
     names = list(found["slices"][0]["figures"])
-    lines = ["| | cases | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    lines = [recipes_verdict.line({"metric": f"recall@{K}"} | found), ""]
+    lines += ["| | cases | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
     rows = [(f"recall@{K}, {piece['name']}", f"{piece['cases']:,}", piece) for piece in found["slices"]]
     rows.append((f"truly liked among the first {K} on offer", "", found["liked"]))
     for name, cases, piece in rows:
