@@ -1,5 +1,6 @@
 """Popularity negatives: draws that follow the items' counts raised to a power, shared by every row of the batch."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +26,8 @@ class PopularityDistribution:
         living: [N] bool, the items that can be drawn; None for all.
 
     Raises:
-        SettingsError: beta is not within 0 to 1, there is not one flag an item, or no living item has a count.
+        SettingsError: beta is not within 0 to 1, a count is negative, NaN or infinite, there is not one flag an item,
+            or no living item has a count.
     """
 
     counts: Tensor
@@ -36,6 +38,12 @@ class PopularityDistribution:
         """Refuse what cannot be drawn."""
         if not 0 <= self.beta <= 1:
             raise SettingsError(f"beta is {self.beta}; allowed: 0 (counted items alike) to 1 (popularity itself)")
+        # A comparison with NaN is false too.
+        if len(self.counts) and not (float(self.counts.min()) >= 0 and float(self.counts.max()) < math.inf):
+            raise SettingsError(
+                f"counts are from {float(self.counts.min()):g} to {float(self.counts.max()):g}; allowed: finite "
+                "numbers, 0 or more (how many training positives an item has)"
+            )
         if self.living is not None and self.living.shape != self.counts.shape:
             raise SettingsError(
                 f"living has shape {tuple(self.living.shape)}; allowed: one flag an item, {tuple(self.counts.shape)}"

@@ -69,9 +69,10 @@ class TableColumns:
                 f"{self.source.name.lower()} negatives are looked up by engagement row: give rows, one for each of the "
                 f"{len(positives)} positives"
             )
-        if len(rows) and int(rows.max()) >= len(self.table):
+        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(self.table):
+            stranger = int(rows.min()) if int(rows.min()) < 0 else int(rows.max())
             raise DataError(
-                f"engagement row {int(rows.max())} is not in the table of {self.source.name.lower()} negatives, which "
+                f"engagement row {stranger} is not in the table of {self.source.name.lower()} negatives, which "
                 f"has {len(self.table)} rows; make it from the log that is trained on"
             )
         begin, lengths, items = self._lists

@@ -65,6 +65,13 @@ def test_popularity_is_of_the_living_only() -> None:
     assert set(source.draw(torch.tensor([0]), torch_stream(1)).tolist()) == {0, 2}
 
 
+@pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf])
+def test_counts_that_are_none_are_refused(wrong: float) -> None:
+    """A negative or missing count would pass for 0 and never be drawn; an infinite one would be every draw."""
+    with pytest.raises(SettingsError, match=r"counts are from .* allowed: finite numbers, 0 or more"):
+        PopularityDistribution(torch.tensor([3.0, wrong, 2.0]))
+
+
 def test_uniform_draws_reach_the_living_only() -> None:
     """A listing that is not on offer is never drawn and has n = 0; the others share the draws."""
     living = torch.tensor([True, False, True, True])

@@ -39,6 +39,14 @@ def test_a_short_list_is_taken_whole() -> None:
     ]
 
 
+@pytest.mark.parametrize("stranger", [-1, 4])
+def test_a_row_that_the_table_does_not_have_is_refused(stranger: int) -> None:
+    """Neither a row beyond the last, nor a negative one, which would be looked up from the end."""
+    rows = torch.tensor([2, stranger])
+    with pytest.raises(DataError, match=f"row {stranger} is not in the table of mined negatives, which has 4 rows"):
+        Mined(TABLE).draw(torch.zeros(2, dtype=torch.int64), rows, torch_stream(1))
+
+
 def test_every_choice_is_equally_likely() -> None:
     """Of five, three: ten sets, each drawn as often (chi-square); never one place twice."""
     places = choose_places(torch.full((30_000,), 5), 3, torch_stream(1)).sort(1).values
