@@ -26,6 +26,7 @@ import torch
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+from public_figure import draw  # noqa: E402
 from public_runs import BATCH, UNIFORM, Beauty, Films, K, News, PublicData, Sequences, Variant  # noqa: E402
 from trials import Cells, Condition, difference, over_seeds, verdict  # noqa: E402
 
@@ -533,16 +534,9 @@ def main() -> None:
     }
     result = {"seeds": done, "groups": groups, "settings": settings, "cells": cells}
     write_text(HERE / "results.json", json.dumps(result, indent=1) + "\n")
-    script_of_figure().draw(cells, HERE / "figure.svg")
+    draw(cells, HERE / "figure.svg")
     page = HERE / "README.md"
     write_text(page, written(page.read_text("utf-8") if page.exists() else "# The same on public data\n", cells))
-
-
-def script_of_figure() -> ModuleType:
-    """Return the module that draws the figure, which is loaded where one is drawn."""
-    import public_figure  # noqa: PLC0415
-
-    return public_figure
 
 
 if __name__ == "__main__":
