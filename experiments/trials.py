@@ -274,7 +274,9 @@ class Market:
 
     def _key_of(self, recipe: Recipe) -> str:
         settings = recipe.settings(self.scale, self.seed).model_dump(mode="json")
-        # Nothing about photos is in the key, but for what was always there: these markets have none.
+        # What trains nothing is not in the key; nor is anything about photos, but for what was always there: these
+        # markets have none.
+        settings = {name: value for name, value in settings.items() if name not in ("evaluation", "nightly")}
         photos = {name for name in settings["screening"] if name.startswith("photo_")} - set(_PHOTO)
         settings["screening"] = {k: v for k, v in settings["screening"].items() if k not in photos}
         also = [recipe.unseen_days] if recipe.unseen_days else []
