@@ -64,15 +64,18 @@ def load_recipe(path: Path | None, overrides: Iterable[str] = ()) -> RunSettings
 
     Raises:
         SettingsError: the file cannot be read, is no TOML, or says something that is not allowed; every offence is
-            listed, with the file's name.
+            listed, with where it comes from: the file's name, or the assignment.
     """
-    table = {} if path is None else _read(path)
-    for assignment in overrides:
+    of_file = {} if path is None else _read(path)
+    table, assignments = of_file, tuple(overrides)
+    for assignment in assignments:
         table = _assign(table, assignment)
-    try:
+    offences = _offences(table)
+    if not offences:
         return RunSettings.parse(table)
-    except SettingsError as error:
-        raise SettingsError(f"{path}: {error}" if path else str(error)) from None
+    before = _offences(of_file)
+    said = [f"{path if line in before else _assigned(line, assignments)}: {line}" for line in offences]
+    raise SettingsError("\n".join(said))
 
 
 def write_recipe(settings: Settings) -> str:
@@ -81,6 +84,23 @@ def write_recipe(settings: Settings) -> str:
     A setting that is None is left out: TOML has no word for it, and wherever None is allowed it is the default.
     """
     return tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True))
+
+
+def _offences(table: Mapping[str, Any]) -> list[str]:
+    """Say what is wrong with settings, a line each."""
+    try:
+        RunSettings.parse(table)
+    except SettingsError as error:
+        return str(error).splitlines()
+    return []
+
+
+def _assigned(offence: str, assignments: Iterable[str]) -> str:
+    """Name the assignments that an offence comes from: those of its setting or of its table, or else all."""
+    where = offence.removeprefix("unknown setting '").replace("'", " ").partition(" ")[0] + "."
+    keys = {assignment: assignment.partition("=")[0].strip() + "." for assignment in assignments}
+    chosen = [each for each, key in keys.items() if key.startswith(where) or where.startswith(key)]
+    return " ".join(f"--set {assignment}" for assignment in chosen or keys)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A small market for nights, its days as they arrive, and what can go wrong with them."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +74,17 @@ def market(folder: Path, days: int, listings: int = 700, buyers: int = 600) -> D
         folder / "market", MarketSettings(listings=listings, buyers=buyers, days=days), seed=5, photos=False
     )
     return Days(store.events().collect(), store.catalogue().frame)
+
+
+def pictured(folder: Path, days: int) -> Path:
+    """Write the store of a very small market with photos, where six offers of a style at a time show the same one."""
+    drawn = simulate(folder / "drawn", MarketSettings(listings=400, buyers=500, days=days), seed=5)
+    catalogue = drawn.catalogue().frame
+    six = pl.int_range(pl.len()).over("style") // 6
+    shown = catalogue.with_columns(photo=pl.col("photo").first().over("style", six))
+    store = write_store(folder / "pictured", drawn.events().collect(), shown).path
+    shutil.copytree(drawn.path / "photos", store / "photos")
+    return store
 
 
 def name(day: int) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -128,6 +129,66 @@ def test_rollback_moves_the_link_and_the_next_night_goes_on_from_there(
     wrong = hatchway("rollback", whole, "--to", "2026-01-01")
     assert wrong.code == 2
     assert "nights that can be served" in wrong.err
+
+
+def test_the_first_night_speaks_of_no_night_before(place: Path, hatchway: Callable[..., Any]) -> None:
+    """Nothing is scored, mined or compared that is not there; what is off is said once, whoever asks."""
+    command = ("nightly", place / "store", "--recipe", place / "recipe.toml", "--out", place / "spoken")
+    options = ("--set", "screening.seller=false", "--set", "screening.title=false")
+    first = hatchway(*command, *options, "--day", name(3))
+    assert first.code == 0
+    assert "yesterday" not in first.err
+    second = hatchway(*command, *options, "--day", name(4))
+    for said in ("scoring yesterday's model", "mining with yesterday's index", "tonight's model with yesterday's"):
+        assert said in second.err
+    lines = [line for line in second.err.splitlines() if line.startswith("screening: ")]
+    assert lines
+    assert len(set(lines)) == len(lines)
+    assert "not refused (undecided)" in second.out
+
+
+def test_nights_in_no_place_for_them_are_refused(
+    place: Path, tmp_path: Path, hatchway: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 2 in words, and nothing is made: in the store, around it, in a file; a store without a name has nights."""
+    (tmp_path / "file").touch()
+    store = place / "store"
+    before = sorted(store.iterdir())
+    for out, said in ((store, "is the store"), (store / "n", "lies in the store"), (place, "is where the store")):
+        refused = hatchway("nightly", store, "--day", name(3), "--out", out)
+        assert (refused.code, refused.out) == (2, "")
+        assert said in refused.err
+    for command in (("nightly", store, "--day", name(3), "--out"), ("rollback",)):
+        refused = hatchway(*command, tmp_path / "file")
+        assert refused.code == 2
+        assert "is a file" in refused.err
+    gone = hatchway("rollback", tmp_path / "nosuch")
+    assert gone.code == 2
+    assert "nosuch is not there" in gone.err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert sorted(store.iterdir()) == before
+    monkeypatch.chdir(tmp_path)
+    for given in (".", ""):
+        refused = hatchway("nightly", given, "--day", name(3))
+        assert refused.code == 2
+        assert "is not a store" in refused.err
+    monkeypatch.chdir(store)
+    early = hatchway("nightly", ".", "--day", "2026-01-01", "--recipe", place / "recipe.toml")
+    assert early.code == 4
+    assert (place / "store-nights" / "2026-01-01").is_dir()
+
+
+def test_a_deleted_night_is_gone_back_from_by_the_command_that_the_message_names(
+    place: Path, whole: Path, tmp_path: Path, hatchway: Callable[..., Any]
+) -> None:
+    """The night that is served is deleted: nightly says what to do, and that does it."""
+    nights = Path(shutil.copytree(whole, tmp_path / "nights", symlinks=True))
+    shutil.rmtree(nights / name(7))
+    refused = hatchway("nightly", place / "store", "--out", nights, "--day", name(8))
+    assert refused.code == 3
+    assert f"hatchway rollback {nights} --to DAY" in refused.err
+    back = hatchway("rollback", nights, "--to", name(6), "--json")
+    assert (back.code, back.json["served"], back.json["before"]) == (0, name(6), name(7))
 
 
 def test_two_nights_at_once(place: Path, whole: Path, hatchway: Callable[..., Any]) -> None:

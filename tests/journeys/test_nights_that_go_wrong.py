@@ -253,6 +253,27 @@ def test_relists_that_slip_past_the_filter_raise_the_alarm(nights: Path, store: 
     assert not record.steps["mine"]["mined"]
 
 
+def test_photos_that_slip_past_the_filter_raise_the_alarm(tmp_path: Path) -> None:
+    """Six sellers show one picture: with the photo filter off it is seen, by photo alone, and nothing is used."""
+    store, nights = night_market.pictured(tmp_path, 5), tmp_path / "nights"
+    strict = night_market.settings(most_leaked=0.0)
+    screening = strict.screening.model_copy(update={"photo": False, "title": False})
+    run(store, nights, 3, strict)
+    careful = run(store, nights, 4, strict)
+    assert careful.steps["mine"]["leaks"] == {"seller": 0, "photo": 0}
+    assert careful.steps["mine"]["refused"]["photo"] > 0
+    assert (careful.steps["mine"]["mined"], raised(careful)) == (True, [])
+    record = run(store, nights, 5, strict.model_copy(update={"screening": screening}))
+    assert raised(record) == ["leak_share"]
+    leaks = record.steps["mine"]["leaks"]
+    assert leaks["photo"] > 0 == leaks["seller"]
+    assert (record.steps["mine"]["mined"], record.steps["mine"]["skipped"]) == (False, "leaks")
+    assert "mined" not in record.steps["train"]["columns"]
+    assert f'hatchway_night_leak_share{{reason="photo"}} {leaks["photo"]}' in (nights / "metrics.prom").read_text(
+        "utf-8"
+    )
+
+
 def test_a_model_that_lost_its_way_is_refused(nights: Path, store: Path) -> None:
     """Rates a hundred times too high: worse beyond the interval, exit 4, and the old model stays."""
     wild = SETTINGS.model_copy(

@@ -87,6 +87,23 @@ def test_overrides_that_are_refused(assignment: str, message: str, recipe: Path)
         load_recipe(recipe, [assignment])
 
 
+def test_each_offence_is_blamed_on_where_it_comes_from(tmp_path: Path) -> None:
+    """The file for what the file says, the assignment for what it sets; never the one for the other."""
+    path = tmp_path / "mixed.toml"
+    path.write_text("[split]\ntest_days = 0\n", encoding="utf-8")
+    with pytest.raises(SettingsError) as refused:
+        load_recipe(path, ["model.dimension=0", "seed=2", "splitt.a=1"])
+    said = str(refused.value).splitlines()
+    assert len(said) == 3
+    assert f"{path}: split.test_days = 0" in "\n".join(said)
+    assert any(line.startswith("--set model.dimension=0: model.dimension = 0:") for line in said)
+    assert any(line.startswith("--set splitt.a=1: unknown setting 'splitt'") for line in said)
+    with pytest.raises(SettingsError, match=r"^--set model\.dimension=0: model\.dimension = 0"):
+        load_recipe(None, ["seed=2", "model.dimension=0"])
+    with pytest.raises(SettingsError, match=r"^--set nightly\.history_days=1: nightly = "):
+        load_recipe(None, ["nightly.history_days=1"])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

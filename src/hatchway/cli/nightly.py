@@ -45,6 +45,7 @@ def run(
     from hatchway.config import load_recipe
     from hatchway.job import nightly_run
     from hatchway.nightly.days import days_between
+    from hatchway.nightly.places import nights_beside
     from hatchway.progress import note
     from hatchway.training.memory import keep_freed_memory
 
@@ -52,7 +53,7 @@ def run(
         raise UsageError("name one day with --day, or the first and the last of many with --from and --to")
     keep_freed_memory()
     settings = load_recipe(recipe, assign or ())
-    nights = out if out is not None else store.with_name(f"{store.name}-nights")
+    nights = out if out is not None else nights_beside(store)
     if day is not None:
         record = nightly_run(store, nights, day, settings)
         emit(_payload(nights, record), _text(nights, record), json)
@@ -109,7 +110,7 @@ def _text(nights: Path, record: "NightRecord") -> str:
         for alarm in record.alarms
         if alarm.raised
     ]
-    looked = [[verdict.name, "passed" if verdict.passed else "refused", verdict.said] for verdict in record.gate]
+    looked = [[verdict.name, verdict.word, verdict.said] for verdict in record.gate]
     parts = [f"{nights / record.day}: {record.outcome}, bundle {str(record.bundle)[:12]}"]
     parts += [table(looked, ["gate", "", ""])] if looked else []
     parts += [table(raised, ["alarm", "value", "limit", "what was done"])] if raised else ["no alarm"]

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hatchway.cli.output import JsonOption, QuietOption, begin, emit
+from hatchway.errors import UsageError
 
 
 def run(
@@ -23,12 +24,14 @@ def run(
     """
     begin(quiet)
     from hatchway.artefacts.alone import alone_in
-    from hatchway.nightly.pointer import current, roll_back
+    from hatchway.nightly.pointer import pointed_at, roll_back
 
+    if not nights.is_dir():
+        what = "a file" if nights.exists() else "not there"
+        raise UsageError(f"{nights} is {what}; name a folder of nights, as hatchway nightly makes them")
     with alone_in(nights, "filled"):
-        served = current(nights)
+        before = pointed_at(nights)
         now = roll_back(nights, to)
-    before = None if served is None else served.name
     emit(
         {"nights": str(nights), "served": now, "before": before}, f"{nights}: {now} is served, before it {before}", json
     )

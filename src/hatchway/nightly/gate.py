@@ -38,7 +38,7 @@ def _whole(index: IndexFacts, offered: int) -> Verdict:
 
 def _recall(index: IndexFacts, settings: GateSettings) -> Verdict:
     if index.recall is None:
-        return Verdict(name="index recall", passed=True, said="nothing to measure recall on")
+        return Verdict(name="index recall", passed=True, said="nothing to measure recall on", decided=False)
     passed = index.recall >= settings.least_recall
     said = (
         f"recall@{index.recall_at} of the index {index.recall:.4f}, at least {settings.least_recall:g} "
@@ -53,11 +53,14 @@ def _regression(piece: Compared, settings: GateSettings) -> Verdict:
     name = metric if piece.kind == "all" else f"{metric} {piece.kind} {piece.name}"
     said = f"{piece.old:.4f} → {piece.new:.4f} over {piece.cases:,} cases"
     if piece.high is None or piece.low is None or piece.cases < settings.fewest_cases:
-        return Verdict(name=name, passed=True, said=f"{said}: too few to refuse a night")
+        return Verdict(name=name, passed=True, said=f"{said}: too few to refuse a night", decided=False)
     said += f", difference {piece.low:+.4f} to {piece.high:+.4f}"
-    if piece.high < -settings.most_loss * piece.old:
+    allowed = -settings.most_loss * piece.old
+    if piece.high < allowed:
         return Verdict(name=name, passed=False, said=f"{said}: a loss beyond the interval")
-    return Verdict(name=name, passed=True, said=said + (": better" if piece.low > 0 else ""))
+    if piece.low < allowed:
+        return Verdict(name=name, passed=True, said=f"{said}: these cases do not decide", decided=False)
+    return Verdict(name=name, passed=True, said=said + (": better" if piece.low > 0 else ": not worse"))
 
 
 def _shift(old: Mapping[str, float], new: Mapping[str, float], settings: GateSettings) -> Verdict:

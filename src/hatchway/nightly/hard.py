@@ -13,13 +13,14 @@ from hatchway.data.log import Log
 from hatchway.data.row_table import RowTable
 from hatchway.nightly.alarms import above
 from hatchway.nightly.material import Bools, Material
-from hatchway.nightly.repair import repaired
+from hatchway.nightly.repair import published_digest, repaired
 from hatchway.progress import note
 from hatchway.screening.screen import Screen
-from hatchway.training.mining.earlier import Skipped, open_earlier
-from hatchway.training.mining.mine import mine
+from hatchway.training.mining.earlier import EarlierFacts, Skipped, open_earlier
+from hatchway.training.mining.mine import Earlier, mine
 from hatchway.training.mining.mined import Mined
 from hatchway.training.mining.row_filter import RowFilter
+from hatchway.training.mining.settings import MiningSettings
 
 MINED = "mined.safetensors"
 
@@ -27,7 +28,7 @@ MINED = "mined.safetensors"
 def mine_night(material: Material, bundle: Path | None, work: Path, crowd: float | None) -> dict[str, Any]:
     """Mine hard negatives for the positives of the night, or say why there are none.
 
-    A bundle whose index is cut short is mended from its vectors, where that gives the bytes that its manifest names.
+    A bundle that is not what was published is mended from what lies beside it, where that gives the same bytes.
 
     Args:
         material: what the night works with.
@@ -42,10 +43,10 @@ def mine_night(material: Material, bundle: Path | None, work: Path, crowd: float
         return {"mined": False, "skipped": "off", "message": "negatives.mined is 0"}
     log = material.training_log(crowd)
     age = material.day - material.previous.manifest.day
-    opened = open_earlier(bundle, log, recipe.mining)
+    opened = _opened(bundle, log, recipe.mining)
     mended = False
-    if isinstance(opened, Skipped) and opened.reason == "damaged" and repaired(bundle, recipe.nightly.index):
-        mended, opened = True, open_earlier(bundle, log, recipe.mining)
+    if _is_damaged(opened) and repaired(bundle, recipe.nightly.index):
+        mended, opened = True, _opened(bundle, log, recipe.mining)
     alarms = [
         above(
             "index_age_days",
@@ -56,10 +57,10 @@ def mine_night(material: Material, bundle: Path | None, work: Path, crowd: float
         ),
         above(
             "index_damaged",
-            float(mended or (isinstance(opened, Skipped) and opened.reason == "damaged")),
+            float(mended or _is_damaged(opened)),
             0.0,
             "whether yesterday's bundle is not what was published",
-            "its index was built again from its vectors, to the same bytes"
+            "it was mended from what lies beside it, to the same bytes"
             if mended
             else "nothing is mined; training falls back to in-batch and uniform negatives",
         ),
@@ -103,6 +104,25 @@ def mine_night(material: Material, bundle: Path | None, work: Path, crowd: float
         "leaks": leaks,
         "alarms": [alarm.model_dump(mode="json") for alarm in alarms],
     }
+
+
+def _opened(bundle: Path, log: Log, settings: MiningSettings) -> tuple[Earlier, EarlierFacts] | Skipped:
+    """Open yesterday's bundle for mining, if it is there and is the one that was published."""
+    opened = open_earlier(bundle, log, settings)
+    if isinstance(opened, Skipped):
+        if opened.reason not in ("missing", "damaged"):
+            return opened
+        # A night that was published has a bundle, so one that is missing was lost.
+        what = opened.message.partition("; ")[0]
+        return Skipped("damaged", f"{what}; to serve an earlier night: hatchway rollback {bundle.parent.parent}")
+    published = published_digest(bundle)
+    if published is not None and opened[1].digest != published:
+        return Skipped("damaged", f"{bundle} is not the bundle that was published: its manifest has changed")
+    return opened
+
+
+def _is_damaged(opened: tuple[Earlier, EarlierFacts] | Skipped) -> bool:
+    return isinstance(opened, Skipped) and opened.reason == "damaged"
 
 
 def mined_table(facts: Mapping[str, Any], work: Path) -> RowTable | None:

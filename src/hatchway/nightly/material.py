@@ -178,7 +178,8 @@ class Material:
         settings = self.recipe.screening
         if settings.seller and settings.photo:
             return self.screen
-        return build_screen(self.catalogue, settings.model_copy(update=_WATCHED), self.photos)
+        watched = settings.model_copy(update=_WATCHED)
+        return build_screen(self.catalogue, watched, self.photos, said=self.screen.notes)
 
     def candidates(self, log: Log) -> Bools:
         """Mark what can be recommended: what is for sale, and what the test part says was, [N] bool."""

@@ -9,12 +9,12 @@ import jinja2
 
 from hatchway.artefacts.atomic import write_text
 from hatchway.data.days import day_name
-from hatchway.errors import DataError
+from hatchway.errors import ArtefactError, DataError
 from hatchway.nightly.charts import Series, chart
 from hatchway.nightly.comparison import DECIDING, Compared
 from hatchway.nightly.days import day_number
 from hatchway.nightly.monitors import samples
-from hatchway.nightly.pointer import NightRecord, current, records
+from hatchway.nightly.pointer import Damaged, NightRecord, current, read_records
 
 SHOWN = 60
 """Nights that the page shows at most, the last ones."""
@@ -57,10 +57,14 @@ def render_nights(nights: Path) -> str:
 
     Raises:
         DataError: no night has ended there yet.
-        ArtefactError: a record is damaged.
+        ArtefactError: the pointer leads nowhere.
     """
-    found = list(records(nights))[-SHOWN:]
+    ended = list(read_records(nights))
+    found = [record for record in ended if not isinstance(record, Damaged)][-SHOWN:]
+    damaged = [record for record in ended if isinstance(record, Damaged)]
     if not found:
+        if damaged:
+            raise ArtefactError(f"no night of {nights} can be shown: {damaged[-1].said}")
         raise DataError(f"{nights} has no night that ended; make one with: hatchway nightly STORE --day DAY")
     served = current(nights)
     last = found[-1]
@@ -82,6 +86,7 @@ def render_nights(nights: Path) -> str:
         of_served=of_served,
         figures={} if of_served is None else _values(of_served),
         last=last,
+        damaged=damaged,
         metric=_metric(found),
         charts=_charts(found, measured),
         beside=_beside(last),

@@ -1,5 +1,6 @@
 """The last step: the bundle and the state take their places, and nobody sees them until the pointer moves."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from hatchway.training.checkpoint import checkpoints
 
 def publish(material: Material, night: Path, work: Path, shape: Mapping[str, Mapping[str, str]]) -> None:
     """Move the bundle to its place and write the state; the night's record and the pointer come after.
+
+    It may be cut short anywhere and done again.
 
     Args:
         material: what the night worked with.
@@ -28,6 +31,7 @@ def publish(material: Material, night: Path, work: Path, shape: Mapping[str, Map
         trained_until=material.cutoff,
         sketched_until=material.cutoff,
         model=material.model_settings,
+        asked=material.recipe.model,
         reading=material.reading,
         event_columns=dict(shape["events"]),
         catalogue_columns=dict(shape["catalogue"]),
@@ -39,6 +43,9 @@ def publish(material: Material, night: Path, work: Path, shape: Mapping[str, Map
     last = checkpoints(work / RUN / "checkpoints")[-1]
     sketch = safetensors.torch.load_file(work / SKETCH)
     write_state(night / "state", manifest, last, frame, material.log.buyers, sketch)
-    if (night / BUNDLE).exists():  # of a night that was withdrawn, or killed just here
-        (night / BUNDLE).rename(work / "bundle.old")
+    aside = work / f"{BUNDLE}.old"
+    if aside.exists():  # of an attempt that was killed two lines below
+        shutil.rmtree(aside)
+    if (night / BUNDLE).exists():  # of a night that was withdrawn, or killed just after
+        (night / BUNDLE).rename(aside)
     (work / BUNDLE).rename(night / BUNDLE)

@@ -36,6 +36,8 @@ class StateManifest(Manifest):
         trained_until: Unix seconds; positives before it have been trained on.
         sketched_until: Unix seconds; positives before it are in the sketch.
         model: what the model is made of.
+        asked: what the recipe asked for, before what the log has nothing for was switched off; None in states that were
+            written before this was kept.
         reading: how it reads item columns.
         event_columns, catalogue_columns: the store's, with their types, by name.
         missing: share of offered items without a usable value, by column that the model reads.
@@ -51,6 +53,7 @@ class StateManifest(Manifest):
     event_columns: dict[str, str]
     catalogue_columns: dict[str, str]
     missing: dict[str, float]
+    asked: ModelSettings | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from hatchway.artefacts.atomic import replacing_file
 from hatchway.data.catalogue import Catalogue
 from hatchway.data.days import day_name
 from hatchway.data.store import Store
-from hatchway.errors import DataError, GateRefusedError
+from hatchway.errors import DataError, GateRefusedError, SettingsError
 from hatchway.nightly.accepted import AcceptedDays, days_of, median_of
 from hatchway.nightly.alarms import Alarm, above, below
 from hatchway.nightly.catalogue import CatalogueOfDay, catalogue_of_day
@@ -19,6 +19,8 @@ from hatchway.nightly.intake import DayFacts
 from hatchway.nightly.recipe import NightRecipe
 from hatchway.nightly.settings import IntakeSettings
 from hatchway.nightly.state import NightState
+from hatchway.settings import flattened
+from hatchway.towers.settings import ModelSettings
 
 CATALOGUE = "catalogue.parquet"
 _MANY = 20
@@ -178,6 +180,28 @@ def check_shape(shape: Mapping[str, Mapping[str, str]], previous: NightState) ->
                 f"the {what} has changed its columns since the night of {day_name(manifest.day)}: {'; '.join(changed)}"
                 "; import it as before, or, if it is meant, set nightly.intake.columns = 'any'"
             )
+
+
+def check_model(asked: ModelSettings, previous: NightState) -> None:
+    """Refuse a recipe that asks for another model than the one that the night would go on with.
+
+    What a model is made of is fixed when it begins: another recipe would change nothing of it, in silence.
+
+    Raises:
+        SettingsError: so it is; every setting is named.
+    """
+    manifest = previous.manifest
+    kept = manifest.asked or manifest.model
+    was, now = (flattened(settings.model_dump(mode="json")) for settings in (kept, asked))
+    if manifest.asked is None and not was["context.text"]:
+        now |= {"context.text": False}  # it may have been switched off because the log has no query texts
+    changed = [f"model.{name} was {was[name]!r} and is now {now[name]!r}" for name in was if was[name] != now[name]]
+    if changed:
+        raise SettingsError(
+            f"the recipe asks for another model than the night of {day_name(manifest.day)} has: {'; '.join(changed)}. "
+            "A night goes on with the model as it is; give it the recipe that its nights began with, or begin anew "
+            "with this one in another folder: hatchway nightly STORE --day DAY --out NIGHTS"
+        )
 
 
 def _ahead(store: Store, day: int, fewest: float) -> int:

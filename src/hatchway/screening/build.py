@@ -1,5 +1,6 @@
 """From a catalogue to its screen: each reason is prepared, or said in a line to be off."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ from hatchway.screening.similar import SimilarItems
 from hatchway.screening.titles import similar_titles
 
 
-def build_screen(catalogue: Catalogue, settings: ScreeningSettings, photos: Path | None = None) -> Screen:
+def build_screen(
+    catalogue: Catalogue, settings: ScreeningSettings, photos: Path | None = None, said: Collection[str] = ()
+) -> Screen:
     """Find out which items of a catalogue are hidden positives for each other.
 
     What is switched off, and what the catalogue has no column for, is not asked; the latter is said in a line each.
@@ -25,9 +28,10 @@ def build_screen(catalogue: Catalogue, settings: ScreeningSettings, photos: Path
         catalogue: N items, with the columns ``seller``, ``photo`` and ``title`` or some of them.
         settings: what to screen for.
         photos: the folder where relative paths of photos start, None where no files are at hand.
+        said: lines that were said before, and are not said again.
 
     Returns:
-        The screen, with the lines that were said in its ``notes``.
+        The screen, with its lines in its ``notes``.
     """
     notes: list[str] = []
     frame = catalogue.frame
@@ -35,7 +39,8 @@ def build_screen(catalogue: Catalogue, settings: ScreeningSettings, photos: Path
     similar = _photos(frame, settings, photos, notes) if settings.photo else None
     titles = _titles(frame, settings, notes) if settings.title else None
     for line in notes:
-        note(line)
+        if line not in said:
+            note(line)
     return Screen(settings, sellers, similar, titles, tuple(notes))
 
 

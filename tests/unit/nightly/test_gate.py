@@ -47,6 +47,24 @@ def test_few_cases_and_reported_slices_decide_nothing() -> None:
     assert stopped(piece(-0.4, kind="alike")) == ["recall@20 alike all"]
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "cases", "word", "said"),
+    [
+        (-0.2, -0.06, 50, "refused", "a loss beyond the interval"),
+        (-0.06, 0.04, 50, "not refused (undecided)", "these cases do not decide"),
+        (-0.05, 0.04, 50, "passed", "not worse"),
+        (0.01, 0.04, 50, "passed", "better"),
+        (-0.05, 0.04, 49, "not refused (undecided)", "too few"),
+    ],
+)
+def test_what_the_cases_do_not_decide_has_not_passed(low: float, high: float, cases: int, word: str, said: str) -> None:
+    """A tenth of 0.5 may be lost: where the interval holds losses beyond that, and others, nobody knows."""
+    compared = Compared(kind="all", name="all", cases=cases, old=0.5, new=0.5, low=low, high=high)
+    verdict = next(each for each in judge(index(), 10, [compared], None, SETTINGS) if each.name == "recall@20")
+    assert verdict.word == word
+    assert said in verdict.said
+
+
 def test_head_and_tail_may_move_so_far() -> None:
     """Either way."""
     assert stopped(head=0.69) == stopped(head=0.31) == []

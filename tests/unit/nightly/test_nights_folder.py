@@ -1,16 +1,30 @@
 """The pointer, the way back, what is kept, and what machines and people read of the nights."""
 
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from killing import Killed, killed_at
 
-from hatchway.errors import ArtefactError, DataError, UsageError
+from hatchway.errors import ArtefactError, DataError, FailureError, UsageError
 from hatchway.nightly.alarms import above
 from hatchway.nightly.charts import Series, chart, nice_ticks
 from hatchway.nightly.monitors import as_json, as_prometheus
 from hatchway.nightly.page import render_nights
-from hatchway.nightly.pointer import NightRecord, Outcome, current, point_at, read_record, roll_back, write_record
+from hatchway.nightly.pointer import (
+    NightRecord,
+    Outcome,
+    Verdict,
+    current,
+    finish_roll_back,
+    point_at,
+    pointed_at,
+    read_record,
+    records,
+    roll_back,
+    write_record,
+)
 from hatchway.nightly.retention import clean
 from hatchway.nightly.settings import NightlySettings
 
@@ -43,6 +57,119 @@ def test_the_pointer_moves_and_leads_to_a_night(tmp_path: Path) -> None:
         current(tmp_path)
 
 
+def test_a_pointer_that_leads_nowhere_is_mended_by_the_way_back(tmp_path: Path) -> None:
+    """The night that is served was deleted: by name, or to the one before; where none is left, the remedy is said."""
+    for day in ("01", "02", "03"):
+        night(tmp_path, f"2026-03-{day}")
+    shutil.rmtree(tmp_path / "2026-03-03")
+    assert pointed_at(tmp_path) == "2026-03-03"
+    assert roll_back(tmp_path, "2026-03-01") == "2026-03-01"
+    assert current(tmp_path) == tmp_path / "2026-03-01"
+    point_at(tmp_path, "2026-03-03")
+    assert roll_back(tmp_path, "2026-03-02") == "2026-03-02"
+    point_at(tmp_path, "2026-03-03")
+    assert roll_back(tmp_path) == "2026-03-02"
+    shutil.rmtree(tmp_path / "2026-03-02")
+    shutil.rmtree(tmp_path / "2026-03-01")
+    with pytest.raises(UsageError, match=r"none; remove .*current, and the next night begins from nothing"):
+        roll_back(tmp_path)
+
+
+@pytest.mark.parametrize("what", ["a folder", "a file"])
+def test_a_pointer_that_is_no_link_is_an_error(tmp_path: Path, what: str) -> None:
+    """As a copy without links leaves it: it does not count as no night; once it is gone, the night is named."""
+    night(tmp_path, "2026-03-01")
+    night(tmp_path, "2026-03-02")
+    link = tmp_path / "current"
+    link.unlink()
+    _ = link.mkdir() if what == "a folder" else link.touch()  # type: ignore[func-returns-value]
+    for look in (current, roll_back, lambda nights: clean(nights, NightlySettings())):
+        with pytest.raises(ArtefactError, match=f"is {what} where a link .* move it out of .* --to DAY"):
+            look(tmp_path)
+    _ = link.rmdir() if what == "a folder" else link.unlink()  # type: ignore[func-returns-value]
+    with pytest.raises(UsageError, match=r"serves no night; name one with --to; .* 2026-03-01, 2026-03-02"):
+        roll_back(tmp_path)
+    assert roll_back(tmp_path, "2026-03-02") == "2026-03-02"
+
+
+@pytest.mark.parametrize("to", [None, "2026-03-04"], ids=["back", "forth"])
+def test_a_way_back_that_ends_anywhere_is_finished_by_asking_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str | None
+) -> None:
+    """At every change of the disk, back from the 3rd and forth to the withdrawn 4th: asked again, it ends the same."""
+    expected: dict[str, str] = {}
+    place, ended = 0, False
+    while not ended:
+        nights = tmp_path / f"at-{place}"
+        for day in ("01", "02", "03", "04"):
+            night(nights, f"2026-03-{day}")
+        roll_back(nights, "2026-03-03")
+        with killed_at(monkeypatch, place) as changes:
+            try:
+                roll_back(nights, to)
+                ended = True
+            except Killed:
+                pass
+        served = current(nights)
+        assert served is not None
+        going_back = (nights / ".rollback").exists()
+        assert going_back or outcomes(nights)[served.name] == "published", changes
+        if not ended:
+            # Before its first lasting change it was never asked; from then on it is finished, and goes no further.
+            roll_back(nights, to)
+        found = outcomes(nights) | {"served": str((nights / "current").readlink())}
+        expected = expected or found
+        assert found == expected, changes
+        assert not (nights / ".rollback").exists()
+        place += 1
+    assert expected["served"] == (to or "2026-03-02")
+    assert expected[expected["served"]] == "published"
+    later = [day for day in expected if "served" > day > expected["served"]]
+    assert "published" not in [expected[day] for day in later]
+    assert place > 9
+
+
+def test_a_way_back_to_a_night_that_is_gone_is_left(tmp_path: Path) -> None:
+    """It was cut short, and then its night was deleted: what is served stays, and the note of it goes."""
+    night(tmp_path, "2026-03-01")
+    (tmp_path / ".rollback").write_text("2026-02-01\n", encoding="utf-8")
+    assert finish_roll_back(tmp_path) is None
+    assert current(tmp_path) == tmp_path / "2026-03-01"
+    assert not (tmp_path / ".rollback").exists()
+
+
+def test_a_damaged_record_is_named_and_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The way back, the page and the cleaning go on without it; its night is neither served nor removed."""
+    for day in range(1, 7):
+        night(tmp_path, f"2026-03-0{day}")
+    (tmp_path / "2026-03-01" / "night.json").write_text("{", encoding="utf-8")
+    (tmp_path / "2026-03-05" / "night.json").unlink()
+    (tmp_path / "2026-03-05" / "night.json").mkdir()
+    with caplog.at_level("INFO", logger="hatchway"):
+        assert [record.day[-1] for record in records(tmp_path)] == ["2", "3", "4", "6"]
+    assert "2026-03-01/night.json is damaged" in caplog.text
+    assert "2026-03-05/night.json cannot be read" in caplog.text
+    page = render_nights(tmp_path)
+    assert "2026-03-05 is not shown: " in page
+    assert "2026-03-05: its record is damaged" in page
+    with pytest.raises(FailureError, match=r"2026-03-01/night\.json is damaged"):
+        clean(tmp_path, NightlySettings(keep_nights=2))
+    assert [(tmp_path / f"2026-03-0{day}" / "bundle").is_dir() for day in range(1, 7)] == [
+        True,
+        False,
+        False,
+        *[True] * 3,
+    ]
+    assert roll_back(tmp_path) == "2026-03-04"
+    assert roll_back(tmp_path, "2026-03-06") == "2026-03-06"
+    with pytest.raises(UsageError, match="no published night 2026-03-05"):
+        roll_back(tmp_path, "2026-03-05")
+    for day in (2, 3, 4, 6):
+        shutil.rmtree(tmp_path / f"2026-03-0{day}")
+    with pytest.raises(ArtefactError, match=r"no night of .* can be shown"):
+        render_nights(tmp_path)
+
+
 def test_the_way_back_passes_over_what_was_not_published(tmp_path: Path) -> None:
     """From the 4th to the 2nd, since the 3rd was refused; and to the 4th again, by name."""
     for day, outcome in (("01", "published"), ("02", "published"), ("03", "refused"), ("04", "published")):
@@ -72,6 +199,27 @@ def test_old_nights_lose_their_models_and_keep_their_records(tmp_path: Path) -> 
     assert clean(tmp_path, settings) == []
 
 
+def test_what_cannot_be_removed_is_said_after_the_rest_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One folder refuses: the others are removed all the same, and the next cleaning finishes it."""
+    for day in range(1, 6):
+        night(tmp_path, f"2026-03-0{day}")
+    settings, whole = NightlySettings(keep_nights=2), shutil.rmtree
+
+    def refusing(path: Path) -> None:
+        if path.parent.name == "2026-03-01":
+            raise PermissionError(13, "Permission denied", str(path))
+        whole(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", refusing)
+        with pytest.raises(FailureError, match=r"2026-03-01/\.bundle\.removed cannot be removed \(Permission denied\)"):
+            clean(tmp_path, settings)
+    assert not (tmp_path / "2026-03-02" / "bundle").exists()
+    assert not (tmp_path / "2026-03-03" / "bundle").exists()
+    assert clean(tmp_path, settings) == ["2026-03-01"]
+    assert [path.name for path in (tmp_path / "2026-03-01").iterdir()] == ["night.json"]
+
+
 def test_monitors_say_the_same_to_programs_and_to_prometheus(tmp_path: Path) -> None:
     """Numbers by name and labels; alarms with their limits; quotes in labels escaped."""
     facts = {"honest": {"figures": {"all": {"value": 0.25}, "new": None}}, "mine": {"leaks": {'a "b"': 0.5}}}
@@ -92,12 +240,16 @@ def test_the_page_shows_every_day_and_escapes_what_it_is_told(tmp_path: Path) ->
         render_nights(tmp_path)
     night(tmp_path, "2026-03-01", alarms=(above("late_share", 0.4, 0.02, "late", "trained on"),))
     night(tmp_path, "2026-03-03", "refused", reasons=("<script>alert(1)</script>",))
+    looked = [Verdict(name="a", passed=True, said="so"), Verdict(name="b", passed=True, said="few", decided=False)]
+    night(tmp_path, "2026-03-04", gate=tuple(looked))
     page = render_nights(tmp_path)
+    assert "not refused (undecided): few" in page
+    assert "1 of 2 checks passed, 1 undecided" in page
     assert "2026-03-02: no night was run" in page
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "late share" in page
-    assert "1 published, 1 refused, 0 failed; 1 alarm in all." in page
+    assert "2 published, 1 refused, 0 failed; 1 alarm in all." in page
 
 
 def test_charts_are_well_formed_and_leave_gaps() -> None:

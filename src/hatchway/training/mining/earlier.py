@@ -140,11 +140,20 @@ def scores_of(earlier: Earlier) -> Judge:
 
 
 def _bundle_at(path: Path) -> Bundle | None:
-    """Open the bundle at a path, or in the folder there."""
-    for place in (path, path / BUNDLE):
-        if is_bundle(place):
-            return Bundle.open(place)
+    """Open the bundle at a path, or in the folder there; None where nothing looks like one.
+
+    Raises:
+        ArtefactError: there is one, and it is damaged, its manifest lost or unreadable included.
+    """
+    places = (path, path / BUNDLE)
+    for place in (*filter(is_bundle, places), *filter(_has_vectors, places)):
+        return Bundle.open(place)
     return None
+
+
+def _has_vectors(place: Path) -> bool:
+    """Say whether a folder without a manifest was a bundle: no other folder has item vectors."""
+    return (place / "item_vectors.safetensors").is_file()
 
 
 def _of_its_run(bundle: Bundle, path: Path) -> Skipped | None:
