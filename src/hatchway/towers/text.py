@@ -80,8 +80,9 @@ class TextReader:
         if len(self._known) > _REMEMBERED:
             self._known.clear()
         new = [text for text in distinct.tolist() if text not in self._known]
-        grams, offsets = hashed_grams(pl.Series(new, dtype=pl.String), self._buckets)
-        self._known.update(zip(new, np.split(grams, offsets[1:-1]), strict=False))
+        if new:
+            grams, offsets = hashed_grams(pl.Series(new, dtype=pl.String), self._buckets)
+            self._known.update(zip(new, np.split(grams, offsets[1:-1]), strict=True))
         pieces = [self._known[text] for text in distinct.tolist()]
         ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
         begins = ends - np.array([len(piece) for piece in pieces], np.int64)

@@ -56,3 +56,18 @@ def test_a_reader_remembers_and_reads_the_same(batches: list[list[str]]) -> None
         wanted, bounds = hashed_grams(pl.Series(texts, dtype=pl.String), 997)
         assert grams.tolist() == wanted.tolist()
         assert offsets.tolist() == bounds.tolist()
+
+
+def test_nothing_is_cut_where_all_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of texts that were read before costs no pass over them: most batches of a training are such."""
+    cut: list[int] = []
+
+    def counted(texts: pl.Series, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+        cut.append(len(texts))
+        return hashed_grams(texts, buckets)
+
+    monkeypatch.setattr("hatchway.towers.text.hashed_grams", counted)
+    reader = TextReader(997)
+    for texts in (["sofa", "lamp"], ["lamp"], ["sofa", "chair"], []):
+        reader.read(np.array(texts, dtype=object))
+    assert cut == [2, 1]
