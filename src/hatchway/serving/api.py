@@ -1,6 +1,6 @@
 """The HTTP API: rows of recommendations as JSON, by the user's own ids."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -46,6 +46,7 @@ class SimilarItems(pydantic.BaseModel):
 
     item: int | str
     results: list[Recommended]
+    notes: list[str] = pydantic.Field(default=[], description="What was asked for and is not there: unknown sellers.")
 
 
 class RecentItems(pydantic.BaseModel):
@@ -78,6 +79,7 @@ class RecommendedItems(pydantic.BaseModel):
 
     results: list[Recommended]
     skipped: list[int | str]
+    notes: list[str] = pydantic.Field(default=[], description="What was asked for and is not there: unknown sellers.")
 
 
 class Problem(pydantic.BaseModel):
@@ -135,7 +137,8 @@ def api_routes(service: Service) -> APIRouter:
         filters = narrowed_to_seller(shelf, row, filters, own_seller)
         found = shelf.recommender.similar(row, k, filters, collapse=collapse)
         _shown(service, shelf, found, "similar", request, response, asked=row, who=who)
-        return SimilarItems(item=shelf.stock.ids(np.array([row]))[0], results=_results(shelf, found))
+        asked = shelf.stock.ids(np.array([row]))[0]
+        return SimilarItems(item=asked, results=_results(shelf, found), notes=_notes(shelf, seller))
 
     @router.post("/recommend", summary="For a buyer, from recent items", responses=unknown)
     def recommend(request: Request, response: Response, recent: RecentItems) -> RecommendedItems:
@@ -161,7 +164,8 @@ def api_routes(service: Service) -> APIRouter:
         _shown(service, shelf, found, "recommend", request, response, asked=None, who=who)
         # Half a character cannot be sent back as it came; it is named as Python writes it.
         skipped = [item if is_unicode(str(item)) else ascii(item) for item in unknown]
-        return RecommendedItems(results=_results(shelf, found), skipped=skipped)
+        notes = _notes(shelf, filters.sellers)
+        return RecommendedItems(results=_results(shelf, found), skipped=skipped, notes=notes)
 
     return router
 
@@ -191,6 +195,11 @@ def narrowed_to_seller(shelf: Shelf, row: int, filters: Filters, own_seller: str
 def answer_headers(shelf: Shelf, request: str) -> Mapping[str, str]:
     """Return the headers that say which bundle answered, and what the answer is called in the log."""
     return {"Hatchway-Bundle": shelf.digest, "Hatchway-Request": request}
+
+
+def _notes(shelf: Shelf, sellers: Sequence[str]) -> list[str]:
+    """Say which sellers nobody knows: one who lists nothing is no mistake, so the row is empty, but not in silence."""
+    return [f"no listing is of the seller {name[:80]!r}" for name in sellers if not shelf.stock.naming.seller.has(name)]
 
 
 def _results(shelf: Shelf, row: Row) -> list[Recommended]:

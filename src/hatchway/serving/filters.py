@@ -193,6 +193,18 @@ def _among(codes: Codes, wanted: Codes) -> Bools:
     return found
 
 
+def check_categories(filters: Filters, naming: Naming) -> None:
+    """Refuse a category that no item has: a row that is empty for a misspelling would pass for an answer.
+
+    Raises:
+        UsageError: there is no such category; some that there are are named.
+    """
+    for name in filters.categories:
+        if not naming.category.has(name):
+            there = ", ".join(map(repr, naming.category.like(name)))
+            raise UsageError(f"no item has the category {name[:80]!r}; there are, among others, {there or 'none'}")
+
+
 def checked_filters(filters: Filters, columns: Iterable[str]) -> Filters:
     """Return a filter that can be asked of a catalogue.
 

@@ -33,7 +33,7 @@ class PostedListings(pydantic.BaseModel):
         ge=0,
         le=4_102_444_800,
         strict=True,
-        description="Unix seconds from which it holds; now if absent.",
+        description="Unix seconds from which it holds, not in the future; now if absent.",
     )
     ignore_unknown: bool = pydantic.Field(
         default=False, description="Leave out columns that neither the catalogue nor the model knows."

@@ -1,5 +1,7 @@
 """Categories and sellers as numbers, so that a filter is a comparison of numbers."""
 
+import difflib
+import itertools
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,6 +15,10 @@ Codes = npt.NDArray[np.int64]
 
 NONE = -1
 """The number of an absent category or seller."""
+
+
+_COMPARED = 1_000
+_LONGEST = 60
 
 
 def as_names(column: pl.Series) -> pl.Series:
@@ -48,6 +54,16 @@ class Names:
         """Return the numbers of those names that are known."""
         codes = [self._code(name) for name in names]
         return np.array([code for code in codes if code >= 0], np.int64)
+
+    def has(self, name: str) -> bool:
+        """Say whether anything has, or had, the name."""
+        return self._code(name) != NONE
+
+    def like(self, name: str, count: int = 5) -> list[str]:
+        """Return a few names that there are, the most similar ones first, for messages."""
+        some = [*self._known.head(_COMPARED).to_list(), *itertools.islice(self._posted, _COMPARED)]
+        near = difflib.get_close_matches(name[:_LONGEST].lower(), some, n=count, cutoff=0.6)
+        return list(dict.fromkeys([*near, *some]))[:count]
 
     def _code(self, name: str) -> int:
         place = self._sorted.place(name)

@@ -60,6 +60,38 @@ class Record:
         return Record(self.item, {**self.values, **newer})
 
 
+def ahead_said(time: int, clock: int, most: int) -> str:
+    """Say that a time lies too far ahead of the server's clock.
+
+    Args:
+        time: Unix seconds.
+        clock: the server's.
+        most: how many seconds ahead are taken.
+    """
+    return (
+        f"is {time}, which lies {(time - clock) / 3_600:,.1f} hours ahead of the server's clock ({clock}); at most "
+        f"{most / 3_600:g} are taken: write Unix seconds of what has happened, or leave it out for now"
+    )
+
+
+def gone_ahead(changes: Sequence[Change], clock: int, most: int) -> list[Offence]:
+    """Name the listings of a post that are said to be gone at a time that lies ahead; they are for sale until then."""
+    offences: list[Offence] = []
+    for place, change in enumerate(changes):
+        gone = change.values.get("gone")
+        if isinstance(gone, int) and gone > clock + most:
+            offences.append((("listings", place, "gone"), ahead_said(gone, clock, most)))
+    return offences
+
+
+def not_ahead(records: Mapping[Item, Record], clock: int) -> dict[Item, Record]:
+    """Return records none of which is of later than now, so that what is posted from now on holds."""
+    return {
+        item: Record(record.item, {name: (value, min(time, clock)) for name, (value, time) in record.values.items()})
+        for item, record in records.items()
+    }
+
+
 def merged(records: Mapping[Item, Record], changes: Iterable[Change], time: int) -> dict[Item, Record]:
     """Return the records that some changes touch, as they are afterwards."""
     touched: dict[Item, Record] = {}

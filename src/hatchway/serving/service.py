@@ -19,7 +19,7 @@ from hatchway.serving.following import Following, newest_day
 from hatchway.serving.listings import PageSettings
 from hatchway.serving.meter import Meter
 from hatchway.serving.post_columns import checked_changes
-from hatchway.serving.posts import Item, Record, RefusedPostError, merged
+from hatchway.serving.posts import Item, Record, RefusedPostError, ahead_said, gone_ahead, merged, not_ahead
 from hatchway.serving.ranking import SearchLimits
 from hatchway.serving.recommender import Row
 from hatchway.serving.reconciling import data_end
@@ -135,17 +135,23 @@ class Service:
 
         Args:
             listings: as :func:`hatchway.serving.post_columns.checked_changes` takes them.
-            at: Unix seconds from which it holds; now where None.
+            at: Unix seconds from which it holds; now where None, or a little ahead of the clock.
             ignore_unknown: leave out columns that nobody knows.
 
         Raises:
-            RefusedPostError: something in it cannot be taken.
+            RefusedPostError: something in it cannot be taken, or its time lies ahead.
             FailureError: it could not be written down.
         """
-        now = int(self._clock()) if at is None else at
         with self._changing:
-            before = self._shelf
+            before, clock = self._shelf, int(self._clock())
+            if at is not None and at > clock + self.settings.ahead_seconds:
+                raise RefusedPostError([(("time",), ahead_said(at, clock, self.settings.ahead_seconds))])
+            # Never later than now: a post shall not hold against those that come after it.
+            now = clock if at is None else min(at, clock)
             changes = checked_changes(listings, before.stock.columns, now, ignore_unknown=ignore_unknown)
+            ahead = gone_ahead(changes, clock, self.settings.ahead_seconds)
+            if ahead:
+                raise RefusedPostError(ahead)
             touched = merged(self._records, changes, now)
             refused = cannot_be_placed(before.stock, changes, touched, self.settings.new_limit)
             if refused:
@@ -228,7 +234,7 @@ class Service:
         if self._state is None:
             return {}
         try:
-            return self._state.records()
+            return not_ahead(self._state.records(), int(self._clock()))
         except BaseException:
             self._state.close()
             raise

@@ -16,6 +16,7 @@ class ServingSettings(Settings):
         batch_limit: the most listings in one post.
         body_limit: the most bytes in the body of a request.
         new_limit: the most new listings that are held; a new bundle that knows them makes room.
+        ahead_seconds: how far ahead of the server's clock the times of a post may be; such a post holds from now on.
         forget_days: what was posted is kept for as many days of data, also where a bundle has come to say the same.
         exact_up_to: where at most this many items pass a filter, all of them are scored.
         deepest: how deep the index is searched before all items that may be shown are scored.
@@ -31,6 +32,7 @@ class ServingSettings(Settings):
     batch_limit: int = pydantic.Field(default=1_000, ge=1)
     body_limit: int = pydantic.Field(default=8 * 2**20, ge=1_024)
     new_limit: int = pydantic.Field(default=200_000, ge=0)
+    ahead_seconds: int = pydantic.Field(default=3_600, ge=0)
     forget_days: int = pydantic.Field(default=60, ge=0)
     exact_up_to: int = pydantic.Field(default=20_000, ge=0)
     deepest: int = pydantic.Field(default=2_048, ge=1)

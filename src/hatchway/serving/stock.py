@@ -20,7 +20,7 @@ from hatchway.index.bundle import Bundle
 from hatchway.index.item_encoder import ItemEncoder
 from hatchway.index.model_bundle import encoder_of
 from hatchway.index.protocol import Float32, Int64
-from hatchway.serving.filters import Facts, Filters, Naming, Wanted, checked_filters
+from hatchway.serving.filters import Facts, Filters, Naming, Wanted, check_categories, checked_filters
 from hatchway.serving.lookup import IdLookup
 from hatchway.serving.names import Names
 from hatchway.serving.post_columns import Columns
@@ -171,9 +171,12 @@ class Stock:
         """Look the names of a filter up.
 
         Raises:
-            UsageError: the catalogue lacks a column that the filter asks for, or the range of prices is empty.
+            UsageError: the catalogue lacks a column that the filter asks for, no item has a category, or the range of
+                prices is empty.
         """
-        return Wanted.of(checked_filters(filters, self.catalogue.frame.columns), self.naming)
+        checked = checked_filters(filters, self.catalogue.frame.columns)
+        check_categories(checked, self.naming)
+        return Wanted.of(checked, self.naming)
 
     def passing(self, rows: Int64, wanted: Wanted) -> npt.NDArray[np.bool_]:
         """Say which row numbers are for sale and pass a filter."""

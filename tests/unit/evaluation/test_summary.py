@@ -128,12 +128,12 @@ def test_a_model_that_is_no_better_than_chance_is_said_to_be(market: Log) -> Non
     assert best.value("recall", 1) == 1
     assert best.warnings == []
     # The first has nothing but 4 left; for the others the right item is last.
-    worst = evaluate(Model([1.0, 0.0, 5.0, 0.0, 4.0]), market, settings, protocol="leave-one-out")
+    worst = evaluate(Model([1.0, 0.0, 5.0, 0.5, 4.0]), market, settings, protocol="leave-one-out")
     [line] = worst.warnings
     assert line.startswith("the model is not shown to be better than a random order: recall@1 is 0.3333 (interval 0.")
     assert line.endswith(" and 0.5556 in a random order")
     bare = settings.model_copy(update={"resamples": 0})
-    [line] = evaluate(Model([1.0, 0.0, 5.0, 0.0, 4.0]), market, bare, protocol="leave-one-out").warnings
+    [line] = evaluate(Model([1.0, 0.0, 5.0, 0.5, 4.0]), market, bare, protocol="leave-one-out").warnings
     assert "recall@1 is 0.3333 and 0.5556 in a random order" in line
     assert evaluate_baseline("random", market, settings, protocol="leave-one-out").warnings == []
 

@@ -32,6 +32,7 @@ def test_similar(client: httpx.Client) -> None:
             {"item": 50, "score": 3.0, "title": "Sofa, oak", "alike": []},
             {"item": 20, "score": 2.0, "title": "Oak <b>desk</b>", "alike": []},
         ],
+        "notes": [],
     }
 
 
@@ -80,6 +81,7 @@ def test_recommend(client: httpx.Client) -> None:
                 {"item": 10, "score": 1.5, "title": "Oak bed", "alike": []},
             ],
             "skipped": [],
+            "notes": [],
         }
 
 

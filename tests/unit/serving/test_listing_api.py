@@ -85,7 +85,7 @@ def test_posting(client: httpx.Client) -> None:
         ("own_seller=only", lambda n: n % 7 == 1),
         ("own_seller=exclude", lambda n: n % 7 != 1),
         ("own_seller=exclude&category=lamp&price_min=10", lambda n: n % 7 != 1 and n % 5 == 2 and 37 * n % 100 >= 10),
-        ("category=nothing", lambda n: n > 1000),
+        ("seller=s99", lambda n: n > 1000),
     ],
 )
 def test_filters(client: httpx.Client, query: str, keeps: Callable[[int], bool]) -> None:
@@ -124,6 +124,31 @@ def test_filters_that_cannot_be_asked(client: httpx.Client, query: str) -> None:
     assert client.get("/listing/i1?price_min=&price_max=&category=&own_seller=").status_code == 200
 
 
+def test_a_category_that_is_not_there_is_named(client: httpx.Client) -> None:
+    """422 with the value and what there is; one that was posted since is there. An unknown seller is a note."""
+    for answer in (
+        client.get("/similar/i1?category=desk&category=Sofas"),
+        client.post("/recommend", json={"items": ["i1"], "category": ["desk", "Sofas"]}),
+    ):
+        assert answer.status_code == 422
+        assert answer.json()["detail"].startswith("no item has the category 'Sofas'; there are, among others, 'sofa', ")
+    page = client.get("/listing/i1?category=Sofas", headers={"accept": "text/html"})
+    assert page.status_code == 422
+    assert "no item has the category" in page.text
+    posted = {"item": "hut", "title": "a hut", "category": "Sofas", "price": 3}
+    assert client.post("/listings", json={"listings": [posted]}).status_code == 200
+    assert items(client.get("/similar/i1?category=Sofas")) == ["hut"]
+    long = client.get(f"/similar/i1?category={'x' * 1_999}").json()["detail"]
+    assert len(long) < 300
+    for answer in (
+        client.get("/similar/i1?seller=s1&seller=nobody"),
+        client.post("/recommend", json={"items": ["i1"], "seller": ["s1", "nobody"]}),
+    ):
+        assert items(answer)
+        assert answer.json()["notes"] == ["no listing is of the seller 'nobody'"]
+    assert client.get("/similar/i1?not_seller=nobody&own_seller=only").json()["notes"] == []
+
+
 def test_a_filter_by_a_column_that_is_not_there(tmp_path: Path, client_of: ClientOf) -> None:
     """The catalogue's columns are named; the page does not offer it."""
     client = client_of(create_app(make_shop(tmp_path / "bundle", shop_frame(9).drop("seller"))))
@@ -147,6 +172,11 @@ def test_a_refused_post_names_every_offence(client: httpx.Client) -> None:
     assert "i5" in items(client.get("/similar/i0?k=100"))
     assert client.post("/listings", json={"listings": [{"item": "i5", "gone": True}], "time": -1}).status_code == 422
     assert client.post("/listings", json={"listings": []}).status_code == 422
+    ahead = client.post("/listings", json={"listings": [{"item": "i5", "gone": True}], "time": 4_000_000_000})
+    assert ahead.status_code == 422
+    assert ahead.json()["detail"][0]["loc"] == ["body", "time"]
+    assert "hours ahead of the server's clock" in ahead.json()["detail"][0]["msg"]
+    assert "i5" in items(client.get("/similar/i0?k=100"))
 
 
 def test_limits(bundle: Bundle, client_of: ClientOf) -> None:

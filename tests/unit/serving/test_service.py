@@ -161,6 +161,29 @@ def test_a_bad_listing_refuses_the_whole_post(
     service.close()
 
 
+def test_no_post_holds_against_those_that_come_after_it(bundle: Bundle, tmp_path: Path) -> None:
+    """Times far ahead are refused, those a little ahead mean now; of equal times the later arrival holds."""
+    now = [NOON]
+    service = Service(bundle, state=tmp_path / "state", clock=lambda: now[0])
+    with pytest.raises(RefusedPostError, match=r"time: is 4000000000, which lies .* hours ahead of the server's clock"):
+        service.post([{"item": "i1", "price": 1}], 4_000_000_000)
+    with pytest.raises(RefusedPostError, match=r"listings\.1\.gone: is \d+, which lies 1\.0 hours ahead"):
+        service.post([{"item": "i2", "gone": NOON}, {"item": "i1", "gone": NOON + 3_601}])
+    service.post([{"item": "i1", "price": 1}], NOON + 3_600)
+    service.post([{"item": "i1", "price": 2}])
+    service.post([{"item": "i1", "price": 3}], NOON)
+    assert service.now().stock.describe(np.array([1]))[0]["price"] == 3
+    service.post([{"item": "i1", "price": 4}], NOON - 60)  # what was so a minute ago is not so any more
+    assert service.now().stock.describe(np.array([1]))[0]["price"] == 3
+    service.close()
+    # A journal that an earlier version wrote, or that was written while the clock was wrong.
+    now[0] = NOON - 3_600
+    again = Service(bundle, state=tmp_path / "state", clock=lambda: now[0])
+    again.post([{"item": "i1", "price": 5}])
+    assert again.now().stock.describe(np.array([1]))[0]["price"] == 5
+    again.close()
+
+
 def test_limits_of_new_listings(bundle: Bundle) -> None:
     """More new ones than the settings allow are refused; known ones are still taken, and what is gone."""
     service = Service(bundle, settings=ServingSettings(new_limit=2))
@@ -206,7 +229,7 @@ def test_a_state_is_of_one_process(bundle: Bundle, tmp_path: Path) -> None:
         Service(bundle, state=tmp_path / "state")
     service.close()
     Service(bundle, state=tmp_path / "state").close()
-    with pytest.raises(FailureError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be made: there is a file where a folder is needed"):
         Service(bundle, state=tmp_path / "bundle" / "manifest.json" / "state")
 
 
@@ -265,7 +288,8 @@ def test_a_long_journal_is_shortened(bundle: Bundle, tmp_path: Path, monkeypatch
 
 def test_a_new_bundle_is_reconciled_with_what_was_posted(bundle: Bundle, tmp_path: Path) -> None:
     """What it has come to know is its own; what it does not know yet goes on; a rollback finds everything again."""
-    service = Service(bundle, state=tmp_path / "state", clock=lambda: NOON)
+    now = [NOON]
+    service = Service(bundle, state=tmp_path / "state", clock=lambda: now[0])
     service.post(
         [
             new_sofa("i60", price=5),
@@ -274,7 +298,8 @@ def test_a_new_bundle_is_reconciled_with_what_was_posted(bundle: Bundle, tmp_pat
             {"item": "i4", "price": 5},
         ]
     )
-    service.post([{"item": "i5", "price": 6}], at=EVENING + 86_400)
+    now[0] = EVENING + 86_400
+    service.post([{"item": "i5", "price": 6}])
     frame = shop_frame(61).with_columns(gone=pl.Series([None] * 61, dtype=pl.Int64))
     frame[6, "gone"] = NOON
     tomorrow = make_shop(tmp_path / "tomorrow", frame, seed=1, day="2026-03-02")
@@ -287,7 +312,7 @@ def test_a_new_bundle_is_reconciled_with_what_was_posted(bundle: Bundle, tmp_pat
     assert prices == [37 * 60 % 100, 37 * 4 % 100, 6], "what was posted after the data of the bundle still holds"
     found = row_of(service, "i0", 62)
     assert set(found) == {f"i{number}" for number in range(62)} - {"i0", "i3", "i6"}
-    service.post([{"item": "i6", "gone": None}], at=EVENING + 86_400)
+    service.post([{"item": "i6", "gone": None}])
     assert "i6" in row_of(service, "i0", 62), "back for sale, though the index does not hold it"
     service.serve(bundle)
     assert set(row_of(service, "i0", 62)) == {f"i{number}" for number in range(62)} - {"i0", "i3"}
@@ -375,4 +400,4 @@ def test_one_id_is_asked_of_a_scan_not_of_a_join(bundle: Bundle, monkeypatch: py
 
     service.now().stock.row("i1")
     monkeypatch.setattr(Identifiers, "rows", no_join)
-    assert len(row_of(service, "i0", 10, Filters(sellers=("s1",), categories=("sofa", "new")))) == 2
+    assert len(row_of(service, "i0", 10, Filters(sellers=("s1",), categories=("sofa", "desk")))) == 4
