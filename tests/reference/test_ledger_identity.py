@@ -90,6 +90,7 @@ MIXTURES = {
     "on purpose": Mixture(batch=2, in_batch=True, own=(3, 1)),
     "everything": Mixture(batch=2, in_batch=True, popularity=1, fresh=1, past=1, per_row=0.5, own=(1,)),
     "gathered": Mixture(batch=3, in_batch=True, uniform=1, per_row=0.5, row=2),
+    "popularity and queue beside in-batch": Mixture(batch=2, in_batch=True, popularity=1, fresh=1, past=1),
 }
 
 
@@ -295,6 +296,40 @@ def test_yi_stands_for_the_whole_normaliser_on_average_over_positives(name: str,
     by_positive = [expected(mixture, "yi", positive, distinct=distinct)[1] for positive in (0, 1, 2)]
     assert all(abs(of_one - right) / right > 0.01 for of_one in by_positive)
     assert by_positive[0] < right < by_positive[2], "a popular positive weighs too little, a rare one too much"
+
+
+def weights_by_item(mixture: Mixture, correction: PositiveCorrection, *, distinct: bool) -> tuple[Tensor, Tensor]:
+    """Return how often each item stands among the columns, and as the positive, on average over batches; [ITEMS] each."""
+    columns, positives = torch.zeros(ITEMS, dtype=torch.float64), torch.zeros(ITEMS, dtype=torch.float64)
+    for chance, ledger in ledgers(mixture, correction, None, distinct=distinct):
+        stands = torch.ones(len(ledger.items), dtype=torch.bool)
+        stands[ledger.masked.columns] = False
+        shared = torch.exp(-ledger.log_count.double())
+        columns.index_add_(0, ledger.items[stands], chance * shared[stands])
+        own = ledger.own_stands[0]
+        columns.index_add_(0, ledger.own_items[0][own], chance * torch.exp(-ledger.own_log_count[0].double())[own])
+        positives.index_add_(0, ledger.positives, chance * torch.exp(-ledger.positive_log_count.double()))
+    return columns, positives
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+@pytest.mark.parametrize("name", ["mixed", "on purpose", "gathered", "popularity and queue beside in-batch"])
+def test_yi_weighs_every_item_once_beside_in_batch_columns(name: str, distinct: bool) -> None:
+    """Item by item, so whatever the scores are; items on purpose apart, which count once in rows that have them."""
+    mixture = MIXTURES[name]
+    columns, positives = weights_by_item(mixture, "yi", distinct=distinct)
+    drawn = mixture.reachable()
+    drawn[list(mixture.own)] = False
+    torch.testing.assert_close((columns + positives)[drawn], torch.ones(int(drawn.sum())).double(), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("name", ["uniform", "popularity", "uniform and popularity", "queue", "by row"])
+def test_yi_without_in_batch_columns_has_the_positive_on_top(name: str) -> None:
+    """No column is the row's own positive, so the columns alone stand for every item once; the positive is one more."""
+    columns, positives = weights_by_item(MIXTURES[name], "yi", distinct=False)
+    reachable = MIXTURES[name].reachable()
+    torch.testing.assert_close(columns, reachable.double(), rtol=1e-6, atol=0)
+    assert bool((positives[: len(set(POSITIVES))] > 0.1).all())
 
 
 @pytest.mark.parametrize("distinct", [False, True])

@@ -19,7 +19,8 @@ PositiveCorrection = Literal["uncorrected", "count", "yi"]
     columns and p together stand for the *whole* normaliser, for every row.
 ``yi``: as published by Yi et al. 2019, p is corrected like any column, with n(p) = B·q(p) + U/N + K·p(p). The whole
     normaliser too, but only on average over positives drawn with chance q; row by row a popular p weighs too little, a
-    rare one too much.
+    rare one too much. Without in-batch columns, of which the row's own positive is one, n has no B·q(p), the columns
+    alone stand for the whole normaliser, and the corrected p is one more term (the usual sampled softmax).
 
 De-duplicated columns hold no copy of p beside p itself: ``count`` is then the same as ``uncorrected``.
 """
