@@ -299,7 +299,7 @@ def test_yi_stands_for_the_whole_normaliser_on_average_over_positives(name: str,
 
 
 def weights_by_item(mixture: Mixture, correction: PositiveCorrection, *, distinct: bool) -> tuple[Tensor, Tensor]:
-    """Return how often each item stands among the columns, and as the positive, on average over batches; [ITEMS] each."""
+    """Return how often each item stands among the columns, and as the positive, on average; [ITEMS] each."""
     columns, positives = torch.zeros(ITEMS, dtype=torch.float64), torch.zeros(ITEMS, dtype=torch.float64)
     for chance, ledger in ledgers(mixture, correction, None, distinct=distinct):
         stands = torch.ones(len(ledger.items), dtype=torch.bool)
