@@ -31,8 +31,8 @@ def _sync(path: Path) -> None:
 
 
 def _behind_links(target: Path) -> Path:
-    """Follow the target itself, if it is a link (also one that points to nothing yet)."""
-    return Path(os.path.realpath(target)) if target.is_symlink() else target
+    """Follow the target itself, if it is a link (also one that points to nothing yet), or a folder without its name."""
+    return Path(os.path.realpath(target)) if target.is_symlink() or target.name in ("", "..") else target
 
 
 def _partial(target: Path) -> Path:

@@ -55,3 +55,14 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     with alone_in(folder, "trained"):
         pass
     assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_is_called_by_no_name_is_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``.`` and ``..`` have no name to put a dot before: what a killed writer left beside them is put back, too."""
+    (tmp_path / "store" / "events").mkdir(parents=True)
+    (tmp_path / ".store.old").mkdir()
+    for given, here in ((".", "store"), ("..", "store/events")):
+        monkeypatch.chdir(tmp_path / here)
+        settle(Path(given))
+        assert not (tmp_path / ".store.old").exists(), "the new one is there"
+        (tmp_path / ".store.old").mkdir()
