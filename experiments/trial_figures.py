@@ -19,7 +19,7 @@ Groups = Mapping[str, Mapping[str, float | str]]
 
 
 def by_variant(
-    measures: Mapping[str, str], axis: str = "", groups: Groups | None = None
+    measures: Mapping[str, str], axis: str = "", groups: Groups | None = None, against: str | None = None
 ) -> Callable[[Cells, Path], None]:
     """Return a function that draws one panel a measure, with the variants side by side.
 
@@ -29,6 +29,8 @@ def by_variant(
         measures: what stands over each panel, by measure.
         axis: what tells the variants apart.
         groups: the lines to be drawn, where it is not one through all variants.
+        against: a variant whose measures are taken from those of the others, seed by seed; markets differ from one
+            another by more than variants do. Measures that it does not have are drawn as they are.
     """
 
     def draw(cells: Cells, target: Path) -> None:
@@ -44,7 +46,9 @@ def by_variant(
             ):
                 known = {one: at for one, at in members.items() if all(measure in cell for cell in cells[one])}
                 if known:
-                    line(panel, cells, measure, known, colour, name)
+                    line(panel, _apart(cells, measure, against), measure, known, colour, name)
+            if against is not None and all(measure in cell for cell in cells[against]):
+                panel.axhline(0, color="#888888", linewidth=0.7, zorder=0)
             panel.set_title(title, fontsize=9)
             panel.set_xlabel(axis)
             panel.margins(x=0.08)
@@ -54,6 +58,17 @@ def by_variant(
         plt.close(fig)
 
     return draw
+
+
+def _apart(cells: Cells, measure: str, against: str | None) -> Cells:
+    """Take one variant's measure from that of all, seed by seed; as they are where there is nothing to take."""
+    if against is None or not all(measure in cell for cell in cells[against]):
+        return cells
+    return {
+        name: [{measure: cell[measure] - base[measure]} for cell, base in zip(mine, cells[against], strict=True)]
+        for name, mine in cells.items()
+        if all(measure in cell for cell in mine)
+    }
 
 
 def _at_their_values(cells: Cells) -> dict[str, float | str]:
