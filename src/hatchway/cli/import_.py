@@ -60,6 +60,13 @@ def run(
         list[str] | None,
         typer.Option("--map-catalogue", metavar="OURS=THEIRS", help="table: as --map, for the table of items."),
     ] = None,
+    shown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="table: rows that hatchway serve wrote down join the log, e.g. --shown store-nights-serving.",
+        ),
+    ] = None,
     max_rejected: Annotated[
         float, typer.Option(help="Share of the rows that may be rejected; above it nothing is written (exit 2).")
     ] = 0.01,
@@ -83,6 +90,7 @@ def run(
         "--time-format": time_format,
         "--catalogue": catalogue,
         "--map-catalogue": catalogue_columns,
+        "--shown": shown,
     }
     settings: dict[str, object] = {"max_rejected": max_rejected}
     if format_ is Format.TABLE:
@@ -92,6 +100,7 @@ def run(
             "time_format": time_format,
             "catalogue": catalogue,
             "catalogue_columns": pairs("--map-catalogue", catalogue_columns or []),
+            "shown": shown,
         }
         written = importers.import_table(source, store, importers.TableSettings.parse(settings))
     else:
@@ -105,7 +114,7 @@ def run(
             Format.MIND: importers.import_mind,
         }[format_]
         written = read(source, store, importers.ImportSettings.parse(settings))
-    _report(written, json)
+    _report(written, pairs("--map", columns or []), pairs("--map-catalogue", catalogue_columns or []), json)
 
 
 def pairs(option: str, values: Sequence[str], *, alone: bool = False) -> dict[str, str]:
@@ -121,8 +130,10 @@ def pairs(option: str, values: Sequence[str], *, alone: bool = False) -> dict[st
     return found
 
 
-def _report(store: "Store", json: bool) -> None:
-    """Print what was imported."""
+def _report(store: "Store", columns: Mapping[str, str], catalogue_columns: Mapping[str, str], json: bool) -> None:
+    """Print what was imported, and which column of the source each one is."""
+    from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES
+
     manifest = store.manifest
     days = [part.path.split("/")[1].removeprefix("day=") for part in manifest.parts if part.path.startswith("events/")]
     dated = [day for day in days if day != "undated"]
@@ -140,6 +151,10 @@ def _report(store: "Store", json: bool) -> None:
         "last_day": dated[-1] if dated else None,
         "event_columns": manifest.event_columns,
         "catalogue_columns": manifest.catalogue_columns,
+        "mapped": dict(columns),
+        "mapped_catalogue": dict(catalogue_columns),
+        "without_meaning": [name for name in manifest.event_columns if name not in EVENT_TYPES],
+        "without_meaning_catalogue": [name for name in manifest.catalogue_columns if name not in CATALOGUE_TYPES],
         "rejected": manifest.rejected,
         "notes": manifest.notes,
     }
@@ -148,17 +163,33 @@ def _report(store: "Store", json: bool) -> None:
 
 def _text(path: Path, payload: Mapping[str, object], rejected: Mapping[str, int]) -> str:
     """Lay the payload out for reading."""
-    names = ("event_columns", "catalogue_columns")
-    listed = {name: ", ".join(columns) for name in names if isinstance(columns := payload[name], tuple)}
     by_event = payload["by_event"]
     lines = [f"{path}: {payload['events']:,} events of {payload['buyers']:,} buyers on {payload['items']:,} items"]
     if payload["first_day"]:
         lines[0] += f", {payload['first_day']} to {payload['last_day']}"
     if isinstance(by_event, Mapping) and by_event:
         lines.append("  events:    " + ", ".join(f"{count:,} {event}" for event, count in by_event.items()))
-    lines.append("  columns:   " + listed["event_columns"])
-    lines.append("  catalogue: " + listed["catalogue_columns"])
+    lines.append("  columns:   " + _columns(payload["event_columns"], payload["mapped"], payload["without_meaning"]))
+    lines.append(
+        "  catalogue: "
+        + _columns(payload["catalogue_columns"], payload["mapped_catalogue"], payload["without_meaning_catalogue"])
+    )
     if not rejected:
         return "\n".join([*lines, "no row was rejected"])
     counts = table([[reason, count] for reason, count in rejected.items()], ["rejected", "rows"])
     return "\n".join([*lines, counts, f"they stand in {path / 'rejected.parquet'}, with file, line and reason"])
+
+
+def _columns(names: object, mapped: object, own: object) -> str:
+    """List the columns of a table, those of another name in the source with it, and those that mean nothing to us.
+
+    >>> _columns(("buyer", "item", "page"), {"buyer": "user_id"}, ["page"])
+    'buyer (user_id), item; carried along without a meaning: page'
+    """
+    assert isinstance(names, tuple) and isinstance(mapped, Mapping) and isinstance(own, list)  # noqa: S101, PT018
+
+    def written(name: str) -> str:
+        return f"{name} ({mapped[name]})" if mapped.get(name, name) != name else name
+
+    listed = ", ".join(written(name) for name in names if name not in own)
+    return listed + (f"; carried along without a meaning: {', '.join(map(written, own))}" if own else "")

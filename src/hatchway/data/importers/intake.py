@@ -13,6 +13,8 @@ from hatchway.artefacts.atomic import replacing_folder
 from hatchway.data.days import spans_of_days
 from hatchway.data.importers.lines import Rows
 from hatchway.data.importers.rules import REASON, REASON_NUMBERS, ROW, integers_only, judged, rejected_rows, settled
+from hatchway.data.importers.shown import with_shown
+from hatchway.data.manifest import MANIFEST, StoreManifest
 from hatchway.data.schema import CATALOGUE_TYPES, EVENT_TYPES, ID_COLUMNS, REASONS
 from hatchway.data.store import Store, check_target, fill_store, no_rejected
 from hatchway.errors import DataError
@@ -45,6 +47,7 @@ class Source:
         known_events: events known besides the usual ones, name to the name it is stored under.
         undated: whether rows without a time are meant (they come before everything else).
         notes: what the user should know.
+        shown: where the rows lie that a server wrote down; they join the log.
     """
 
     events: Rows
@@ -52,6 +55,7 @@ class Source:
     known_events: Mapping[str, str] = field(default_factory=dict)
     undated: bool = False
     notes: tuple[str, ...] = ()
+    shown: str | None = None
 
 
 def take_in(
@@ -92,10 +96,28 @@ def take_in(
         log, items = _typed(log, items, found)
         for line in found.notes:
             note(line)
+        notes = found.notes
+        if found.shown is not None:
+            log, said = with_shown(log, found.shown)
+            notes += said
         rejected = pl.concat([rejected, turned_away]).sort("file", "line", "reason", maintain_order=True)
-        fill_store(folder, log, items, rejected, origin=origin, notes=found.notes)
+        manifest = fill_store(folder, log, items, rejected, origin=origin, notes=notes)
+        if items is not None and manifest.items > len(items):
+            _say_unlisted(folder, manifest, len(items))
         shutil.rmtree(work)
     return Store.open(target)
+
+
+def _say_unlisted(folder: Path, manifest: StoreManifest, listed: int) -> None:
+    """Say how many items only the log has, and name one; they have an id and nothing else."""
+    example = pl.scan_parquet(folder / "catalogue.parquet", glob=False).slice(listed, 1).collect()["item"].item()
+    line = (
+        f"{manifest.items - listed:,} of {manifest.items:,} items are in the log and not in the catalogue (item "
+        f"{example!r} is one): they are known by their ids alone"
+    )
+    note(line)
+    said = manifest.model_copy(update={"notes": (*manifest.notes, line)})
+    (folder / MANIFEST).write_text(said.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
 def _events(found: Source, work: Path, settings: ImportSettings) -> tuple[pl.LazyFrame, pl.DataFrame]:

@@ -32,6 +32,7 @@ class TableSettings(ImportSettings):
         time_format: strptime format of text times; None reads numbers and ISO 8601 dates.
         catalogue: the table of items, or None.
         catalogue_columns: as ``columns``, for the table of items.
+        shown: where the rows lie that a server wrote down (its state folder, a file, or a glob); they join the log.
     """
 
     columns: dict[str, str] = pydantic.Field(default_factory=dict)
@@ -39,6 +40,7 @@ class TableSettings(ImportSettings):
     time_format: str | None = None
     catalogue: Path | None = None
     catalogue_columns: dict[str, str] = pydantic.Field(default_factory=dict)
+    shown: str | None = None
 
 
 _NO_SETTINGS = TableSettings()
@@ -79,7 +81,12 @@ def import_table(source: Path | str, target: Path | str, settings: TableSettings
         note = "the log has no column 'time': order stands for it, and repeats are kept"
         log = replace(log, time_format=settings.time_format)
         return Source(
-            log, catalogue, known_events=settings.events, undated=not has_time, notes=() if has_time else (note,)
+            log,
+            catalogue,
+            known_events=settings.events,
+            undated=not has_time,
+            notes=() if has_time else (note,),
+            shown=settings.shown,
         )
 
     return take_in("table", source, target, read, settings)
@@ -202,6 +209,7 @@ def _renamed(
                 f"new name as well, e.g. {option} own_{name}={name}"
             )
     names = [*columns, *rest]
+    _refuse_anonymous(names, required, source)
     for name in required:
         if name not in names:
             example = f"{option} {name}={next((c for c in rest if c not in meaning), f'their_{name}')}"
@@ -216,3 +224,12 @@ def _renamed(
     place = [pl.col(name) for name in (FILE, LINE, BAD)]
     source_order = sorted(names, key=lambda name: there.index(columns.get(name, name)))
     return frame.select(*place, *(pl.col(columns.get(name, name)).alias(name) for name in source_order))
+
+
+def _refuse_anonymous(names: Sequence[str], required: Sequence[str], source: str) -> None:
+    """Say of rows that were served to nobody in particular that they cannot be a log."""
+    if "buyer" in required and "buyer" not in names and {"item", "bundle", "request", "place"} <= {*names}:
+        raise DataError(
+            f"{source} holds rows that were served to nobody in particular: they have no buyer, and an impression "
+            "needs one; import the day's log with --shown FOLDER, which leaves them out"
+        )
