@@ -13,7 +13,7 @@ from hatchway.data.log import Log
 from hatchway.data.row_table import RowTable
 from hatchway.nightly.alarms import above
 from hatchway.nightly.material import Bools, Material
-from hatchway.nightly.repair import published_digest, repaired
+from hatchway.nightly.repair import has_its_manifest, repaired
 from hatchway.progress import note
 from hatchway.screening.screen import Screen
 from hatchway.training.mining.earlier import EarlierFacts, Skipped, open_earlier
@@ -108,16 +108,12 @@ def mine_night(material: Material, bundle: Path | None, work: Path, crowd: float
 
 def _opened(bundle: Path, log: Log, settings: MiningSettings) -> tuple[Earlier, EarlierFacts] | Skipped:
     """Open yesterday's bundle for mining, if it is there and is the one that was published."""
+    back = f"to serve an earlier night: hatchway rollback {bundle.parent.parent}"
+    if not has_its_manifest(bundle):  # first: what another manifest says of its age or recall is not to be believed
+        return Skipped("damaged", f"{bundle} has no manifest, or not the one that was published; {back}")
     opened = open_earlier(bundle, log, settings)
-    if isinstance(opened, Skipped):
-        if opened.reason not in ("missing", "damaged"):
-            return opened
-        # A night that was published has a bundle, so one that is missing was lost.
-        what = opened.message.partition("; ")[0]
-        return Skipped("damaged", f"{what}; to serve an earlier night: hatchway rollback {bundle.parent.parent}")
-    published = published_digest(bundle)
-    if published is not None and opened[1].digest != published:
-        return Skipped("damaged", f"{bundle} is not the bundle that was published: its manifest has changed")
+    if isinstance(opened, Skipped) and opened.reason == "damaged":
+        return Skipped("damaged", f"{opened.message.partition('; ')[0]}; {back}")
     return opened
 
 

@@ -26,10 +26,14 @@ from hatchway.randomness import stream
 _REMEDY = "go back to an earlier night: hatchway rollback NIGHTS"
 
 
-def published_digest(path: Path) -> str | None:
-    """Return the digest of a night's bundle as the night's record has it; None where the record does not say."""
+def has_its_manifest(path: Path) -> bool:
+    """Say whether the manifest of a night's bundle can be read, and is the one that the night's record knows of."""
     record = _record_of(path)
-    return None if record is None else record.bundle
+    try:
+        found = digest(read_manifest(path, BundleManifest, _REMEDY))
+    except ArtefactError:
+        return False
+    return record is None or record.bundle in (None, found)
 
 
 def repaired(path: Path, settings: IndexSettings) -> bool:
@@ -44,7 +48,7 @@ def repaired(path: Path, settings: IndexSettings) -> bool:
         digest that the record names.
     """
     try:
-        if not _has_its_manifest(path):
+        if not has_its_manifest(path):
             return _manifest_again(path)
         manifest = read_manifest(path, BundleManifest, _REMEDY)
         damaged = [part for part in manifest.parts if not _is_whole(path / part.name, part.sha256)]
@@ -71,15 +75,6 @@ def _record_of(path: Path) -> NightRecord | None:
         return read_record(path.parent)
     except ArtefactError:
         return None
-
-
-def _has_its_manifest(path: Path) -> bool:
-    """Say whether a bundle's manifest can be read, and is the one that was published."""
-    try:
-        found = digest(read_manifest(path, BundleManifest, _REMEDY))
-    except ArtefactError:
-        return False
-    return found == (published_digest(path) or found)
 
 
 def _manifest_again(path: Path) -> bool:
