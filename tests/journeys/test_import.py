@@ -40,7 +40,7 @@ def test_a_users_own_table_becomes_a_store(hatchway: Command, log: Path, tmp_pat
     assert ended.out.splitlines() == [
         f"{tmp_path}/store: 3 events of 2 buyers on 2 items, 2026-03-01 to 2026-03-02",
         "  events:    2 save, 1 view",
-        "  columns:   buyer, item, event, time, order",
+        "  columns:   buyer (user_id), item (sku), event (what), time (ts), order",
         "  catalogue: item",
         "no row was rejected",
     ]
@@ -61,6 +61,10 @@ def test_the_result_can_be_had_as_json(hatchway: Command, log: Path, tmp_path: P
         "last_day": "2026-03-01",
         "event_columns": ["buyer", "item", "event", "time", "order"],
         "catalogue_columns": ["item"],
+        "mapped": {"buyer": "user_id", "item": "sku", "event": "what", "time": "ts"},
+        "mapped_catalogue": {},
+        "without_meaning": [],
+        "without_meaning_catalogue": [],
         "rejected": {"unknown event": 1},
         "notes": [],
     }
