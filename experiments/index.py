@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import public_table
 import recipes_verdict
 from trials import verdict
 
@@ -77,7 +78,9 @@ def others() -> dict[str, str]:
     return {
         page.parent.name: page.read_text("utf-8").splitlines()[0].removeprefix("# ")
         for page in pages
-        if page.exists() and page.parent.name not in mine and page.parent.name != recipes_verdict.FOLDER
+        if page.exists()
+        and page.parent.name not in mine
+        and page.parent.name not in (recipes_verdict.FOLDER, public_table.FOLDER)
     }
 
 
@@ -117,7 +120,10 @@ def index() -> str:
     lines += [f"| {number} | {says} | not measured yet | | |" for number, says in waiting().values()]
     lines += recipes()
     rest = [f"- [{title}]({folder}/README.md)" for folder, title in others().items()]
-    return INDEX_TEXT.format(claims="\n".join(lines), others="\n".join(rest))
+    simulated = {results["claim"]: str(results["verdict"]) for results in claims().values()}
+    return INDEX_TEXT.format(
+        claims="\n".join(lines), public=public_table.public_section(HERE, simulated), others="\n".join(rest)
+    )
 
 
 def recipes() -> list[str]:
@@ -177,6 +183,7 @@ mix, by slice and by true taste, is a condition.
 
 What follows for the settings: [the knobs](../docs/knobs.md).
 
+{public}
 ## Other experiments
 
 {others}

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from hatchway.artefacts.atomic import write_text
 from hatchway.config import RunSettings, load_recipe
+from hatchway.data.contexts import contexts_of
 from hatchway.data.engagements import Part, training_counts
 from hatchway.data.importers.mind import import_mind
 from hatchway.data.importers.sequences import import_sequences
@@ -273,9 +274,10 @@ class News(PublicData):
         return Store.open(path)
 
     def log(self, seed: int, *, impressions: bool = False) -> Log:
-        """Return the log, with what was read before as engagements that are not trained on."""
+        """Return the log, with what was read before as engagements that are not trained on, and what was shown."""
+        del impressions
         read = PositivesSettings(events={"click": 1.0}, engagements=("view",))
-        return build_log(self.store(seed), read, self.settings(Variant(), seed).split, seed, impressions=impressions)
+        return build_log(self.store(seed), read, self.settings(Variant(), seed).split, seed, impressions=True)
 
     def slots(self, log: Log, buyers: np.ndarray, seed: int) -> tuple[np.ndarray, ...]:
         """Return, for each article that a test impression showed, its impression, buyer's place, item and click."""
@@ -299,13 +301,14 @@ class News(PublicData):
             recall: recall@20 of the clicked articles of each buyer, all articles candidates that the buyer does not
             have; recall_known: of those with a click in training; auc_random: the chance that a clicked article scores
             above any article; auc_shown: above one of the same impression that was not clicked, the mean over
-            impressions.
+            impressions; auc_trained: the same of impressions that were trained on.
         """
         del temperature
         cases, counts = asked(log), training_counts(log.engagements, len(log.catalogue))
         ranks = rank_cases(scorer, cases, log.engagements)
         scores = scorer.scores(cases.contexts(log.engagements, 0, len(cases), scorer.history_length)).numpy()
-        return ranks, of_news(ranks, cases, counts) | {"auc_shown": self.auc_shown(log, cases, scores, seed)}
+        found = of_news(ranks, cases, counts) | {"auc_shown": self.auc_shown(log, cases, scores, seed)}
+        return ranks, found | {"auc_trained": auc_trained(log, scorer)}
 
     def auc_shown(self, log: Log, cases: Cases, scores: np.ndarray, seed: int) -> float:
         """Return the mean AUC over impressions, from the [cases, N] scores."""
@@ -332,6 +335,22 @@ class News(PublicData):
             same = np.broadcast_to(scores, (len(cases), len(scores)))
             found[name] = of_news(ranks, cases, counts) | {"auc_shown": self.auc_shown(log, cases, same, seed)}
         return found
+
+
+def auc_trained(log: Log, scorer: TowerScorer) -> float:
+    """Return how often the click of a training impression scores above what was shown with it, of the first 1,000."""
+    shown = log.impressions
+    if shown is None:
+        raise ValueError("the log was read without its impressions")
+    rows = log.engagements.positives(Part.TRAIN)[:ASKED]
+    scores = scorer.scores(contexts_of(log.engagements, rows, scorer.history_length)).numpy()
+    found = []
+    for place, row in enumerate(rows):
+        others = scores[place, shown.items[shown.begin[row] : shown.end[row]]]
+        own = scores[place, log.engagements.items[row]]
+        if len(others):
+            found.append(float((own > others).mean() + (own == others).mean() / 2))
+    return float(np.mean(found))
 
 
 def of_news(ranks: Ranks, cases: Cases, counts: np.ndarray) -> dict[str, float]:

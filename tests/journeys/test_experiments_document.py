@@ -70,3 +70,41 @@ def test_a_sentence_of_the_knobs_follows_its_condition() -> None:
     assert module._said(said, {}) == ""
     with pytest.raises(SystemExit, match="no condition"):
         module._said(said, {"some_claim": {"conditions": []}})
+
+
+def test_what_public_data_say_follows_from_what_was_measured() -> None:
+    """The verdicts, the tables of the page and the table of the index are those of the committed measures."""
+    module, index = load(EXPERIMENTS / "public_data" / "run.py"), load(EXPERIMENTS / "index.py")
+    folder = EXPERIMENTS / "public_data"
+    results: dict[str, Any] = json.loads((folder / "results.json").read_text("utf-8"))
+    found = module.results_of(results["cells"])
+    figures = [group.pop("figures") for group in map(_figures_apart, found)]
+    said = [group.pop("figures") for group in map(_figures_apart, results["groups"])]
+    assert [number for group in figures for number in group] == pytest.approx(
+        [number for group in said for number in group]
+    )
+    assert [group["conditions"] for group in found] == [group["conditions"] for group in results["groups"]]
+    assert [group["verdict"] for group in found] == [group["verdict"] for group in results["groups"]]
+    assert min(len(seeds) for seeds in results["seeds"].values()) >= module.FEWEST
+    page = (folder / "README.md").read_text("utf-8")
+    assert module.written(page, results["cells"]) == page
+    assert (folder / "figure.svg").is_file()
+    assert index.public_table.public_section(EXPERIMENTS, {}).splitlines()[0] in index.INDEX.read_text("utf-8")
+
+
+def _figures_apart(group: dict[str, Any]) -> dict[str, Any]:
+    """Take the figures out of the conditions, to be compared within rounding."""
+    apart = [number for condition in group["conditions"] for number in condition["figure"]]
+    rest = [{name: value for name, value in one.items() if name != "figure"} for one in group["conditions"]]
+    return group | {"conditions": rest, "figures": apart}
+
+
+def test_public_data_that_say_the_opposite_turn_the_verdict() -> None:
+    """With alpha 0 and alpha 1 exchanged, what held of the correction does not."""
+    module = load(EXPERIMENTS / "public_data" / "run.py")
+    results: dict[str, Any] = json.loads((EXPERIMENTS / "public_data" / "results.json").read_text("utf-8"))
+    cells = results["cells"]["Beauty"]
+    turned = cells | {"alpha 0": cells["alpha 1"], "alpha 1": cells["alpha 0"]}
+    opposite = {"yes": "no", "no": "yes", "undecided": "undecided"}
+    holds = [condition.holds for condition in module.of_correction(cells)]
+    assert [condition.holds for condition in module.of_correction(turned)] == [opposite[one] for one in holds]
