@@ -21,7 +21,12 @@ from hatchway.losses.softmax_rows import exponentials
 
 Products = Literal["float32", "bf16"]
 """How matrix products are made of float32 numbers: as they are, or rounded to bf16 and summed in float32, which is
-quicker on processors that multiply bf16, and makes no difference on others."""
+quicker on processors that multiply bf16, and makes no difference on others.
+
+A rounded logit is off by some 2^-9 of |q|·|v| / temperature over the root of d: gradients are within .6 % for vectors
+of length 1 and temperatures from about .05 on, and within 3 % at .01. Where copies of a positive stay among the columns
+(``positive = "count"`` or ``"yi"``) and have nearly all of the row with it, the gradient is a small difference of
+large terms, one of them rounded, and may be all error: use float32, or ``uncorrected``."""
 
 _LEAST_ROWS, _MOST_ROWS = 32, 128
 """All columns are packed anew for every product, which more rows share; beyond this many they bring nothing."""
@@ -91,7 +96,7 @@ def _run(
     parts = parts_of(len(starts), 2) if query.device.type == "cpu" else [(0, len(starts))]
     buffers = query.new_empty(len(parts), min(step, rows), len(columns))
     shares = extra.clone(memory_format=torch.contiguous_format)
-    total, peak, scale = (query.new_empty(rows) for _ in range(3))
+    others, peak, scale = (query.new_empty(rows) for _ in range(3))
     if weight is not None:
         grad_query = torch.empty_like(query)
         grads_columns = columns.new_zeros(len(parts), *columns.shape)
@@ -102,7 +107,7 @@ def _run(
             end = min(begin + step, rows)
             logits, q = buffers[part, : end - begin], query[begin:end]
             torch.mm(q, columns.T, out=logits)
-            total[begin:end], peak[begin:end] = exponentials(
+            others[begin:end], peak[begin:end] = exponentials(
                 logits,
                 shares[begin:end],
                 bias,
@@ -112,17 +117,19 @@ def _run(
             )
             if weight is None:
                 continue
-            factor = torch.div(weight[begin:end], total[begin:end], out=scale[begin:end])[:, None]
+            total = others[begin:end] + shares[begin:end, 0]
+            factor = torch.div(weight[begin:end], total, out=scale[begin:end])[:, None]
             torch.mm(logits, columns, out=grad_query[begin:end]).mul_(factor)
             grads_columns[part].addmm_(logits.T, q * factor)
 
     at_once(work, parts)
-    loss = total.log() + peak - extra[:, 0]
+    # Where the positive is the peak, the loss may be far smaller than the logits that it is a difference of.
+    loss = torch.where(shares[:, 0] == 1, others.log1p(), (others + shares[:, 0]).log() + peak - extra[:, 0])
     if weight is None:
         return loss, None
     grad_columns = grads_columns[0] if len(parts) == 1 else grads_columns.sum(0)
     shares *= scale[:, None]
-    shares[:, 0] -= weight
+    shares[:, 0] = -others * scale  # the positive's share less 1, without a difference of two numbers that are alike
     return loss, _Gradients(grad_query, grad_columns, shares)
 
 

@@ -48,7 +48,7 @@ def sampled_softmax(
         weight: [B] weights of the rows, 0 or more; the mean is over the weights. None weighs all alike.
         reduction: ``"mean"``, or ``"none"`` for the rows' own losses (weighted, not averaged).
         products: ``"bf16"`` rounds the factors of matrix products where the processor multiplies those more quickly
-            (gradients within .6 %); see :data:`~hatchway.losses.row_blocks.Products`.
+            (gradients within .6 % in ordinary use); see :data:`~hatchway.losses.row_blocks.Products`.
 
     Returns:
         A scalar, or [B] float32. Computed in float32 whatever the inputs' type. A row whose every candidate is masked

@@ -1,4 +1,4 @@
-"""One block of a softmax: logits become exponentials in place, and each row's sum and peak are kept.
+"""One block of a softmax: logits become exponentials in place; each row's peak, and sum beside its positive, are kept.
 
 The plain path is six passes over the block; the compiled one adds, compares, takes the exponential and sums while a row
 is in the first-level cache.
@@ -29,8 +29,9 @@ def exponentials(
         values: [M] added there first; −inf to mask, which leaves exactly 0.
 
     Returns:
-        total: [R], the sum of a row's exponentials, own ones too.
-        peak: [R]. Both are NaN where a logit is NaN or +inf.
+        others: [R], the sum of a row's exponentials but for ``own[:, 0]``, the positive's: next to a positive that has
+            nearly all of the row, they would be lost in a sum with it.
+        peak: [R]. The sum of all, or the peak, is NaN where a logit is NaN or +inf.
     """
     if logits.dtype == torch.float32 and suits(logits):
         return _compiled(logits, own, bias, rows, columns, values)
@@ -48,15 +49,15 @@ def _plain(
         peak = torch.maximum(peak, logits.amax(1))
     logits.sub_(peak[:, None]).exp_()
     own.sub_(peak[:, None]).exp_()
-    return logits.sum(1) + own.sum(1), peak
+    return logits.sum(1) + own[:, 1:].sum(1), peak
 
 
 def _compiled(
     logits: Tensor, own: Tensor, bias: Tensor, rows: Tensor, columns: Tensor, values: Tensor
 ) -> tuple[Tensor, Tensor]:
-    total, peak = logits.new_empty(len(logits)), logits.new_empty(len(logits))
-    _in_one_pass(*(x.numpy() for x in (logits, own, bias, rows, columns, values, total, peak)))
-    return total, peak
+    others, peak = logits.new_empty(len(logits)), logits.new_empty(len(logits))
+    _in_one_pass(*(x.numpy() for x in (logits, own, bias, rows, columns, values, others, peak)))
+    return others, peak
 
 
 @CompiledInAnyOrder
@@ -67,7 +68,7 @@ def _in_one_pass(
     rows: Int64,
     columns: Int64,
     values: Float32,
-    total: Float32,
+    others: Float32,
     peak: Float32,
 ) -> None:
     """Work row by row.
@@ -111,6 +112,7 @@ def _in_one_pass(
         for h in range(own.shape[1]):
             share = np.exp(own[i, h] - largest)
             own[i, h] = share
-            summed += share
-        total[i] = summed
+            if h > 0:
+                summed += share
+        others[i] = summed
         peak[i] = largest
