@@ -2,14 +2,15 @@
 
     loss_i = −[s_ip − ln Σ_j exp(s_ij)],    s = q·v / temperature,  j over all items that are not masked for row i
 
-The [B, N] matrix never exists. A first pass over tiles of rows and items keeps each row's largest score and its sum of
-exponentials; the way back computes each tile again, turns it into probabilities, and multiplies it into the two
+The [B, N] matrix never exists. A first pass over tiles of rows and items keeps each row's largest score but for its
+positive's, and the sum of the others' exponentials: beside a positive that has nearly all of the row they would be lost
+in a sum with it. The way back computes each tile again, turns it into probabilities, and multiplies it into the two
 gradients. Memory is that of the vectors, their gradients and one tile; time is four products of B·N·d, so a catalogue
 of a million items and a batch of thousands take seconds a step on a CPU. With float64 vectors all of it is float64: the
 audit of a sampled loss.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,22 +97,27 @@ class _FullSoftmax(torch.autograd.Function):
             # Taken from the tile, so that a row of nothing but its positive has a loss of exactly 0.
             found = places >= 0
             positive[rows] = torch.where(found, scores.view(-1)[places.clamp(min=0)], positive[rows])
+            scores.view(-1)[places[found]] = -torch.inf
             higher = torch.maximum(peak[rows], scores.amax(1))
             # A row that has been masked all along keeps −inf; its sum is 0, and −inf − −inf would make it NaN.
             shift = torch.where(torch.isinf(higher), 0.0, higher)
             total[rows] = total[rows] * torch.exp(peak[rows] - shift) + scores.sub_(shift[:, None]).exp_().sum(1)
             peak[rows] = higher
-        normaliser = total.log() + peak
+        losses = torch.logaddexp(total.log() + (peak - positive), torch.zeros_like(positive))
+        losses += positive - positive  # NaN where the positive's score is no number
+        # A row's normaliser is base + rest: in one float32 a score of ten thousand leaves no room for the rest.
+        base = torch.maximum(peak, positive)
+        rest = (total * torch.exp(peak - base) + torch.exp(positive - base)).log()
         ctx.tiles = tiles
-        ctx.save_for_backward(query, items, normaliser)
-        return normaliser - positive
+        ctx.save_for_backward(query, items, losses, base, rest)
+        return losses
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Compute each tile again and multiply its probabilities, less 1 at the positive, into the gradients."""
-        query, items, normaliser = ctx.saved_tensors
+        query, items, *kept = ctx.saved_tensors
         with torch.no_grad(), torch.autocast(query.device.type, enabled=False):
-            by_query, by_items = _gradients(query, items, normaliser, gradients[0], ctx.tiles)
+            by_query, by_items = _gradients(query, items, kept, gradients[0], ctx.tiles)
         inputs = (gradients[0], query, items)
         name = "full_softmax"
         return (
@@ -130,20 +136,22 @@ def _scores(query: Tensor, items: Tensor, masked: Tensor, buffer: Tensor) -> Ten
 
 
 def _gradients(
-    query: Tensor, items: Tensor, normaliser: Tensor, gradient: Tensor, tiles: Tiles
+    query: Tensor, items: Tensor, kept: Sequence[Tensor], gradient: Tensor, tiles: Tiles
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of ``(gradient * losses).sum()`` to the queries and to the items."""
     by_query = torch.zeros_like(query)
     by_items = torch.zeros(items.shape, dtype=query.dtype, device=items.device)
     weighed = query * gradient[:, None]
+    losses, base, rest = kept
+    excess = torch.expm1(-losses)
     buffer = query.new_empty(min(tiles.tile[0], tiles.rows) * min(tiles.tile[1], tiles.items))
     for rows, part, masked, places in tiles:
         vectors = items[part].to(query.dtype)
-        share = _scores(query[rows], vectors, masked, buffer).sub_(normaliser[rows, None])
-        found = places[places >= 0]
-        # exp(x) − 1 of the positive without cancellation: near convergence it is all that is left.
-        excess = torch.expm1(share.view(-1)[found])
-        share.exp_().view(-1)[found] = excess
+        share = _scores(query[rows], vectors, masked, buffer).sub_(base[rows, None]).sub_(rest[rows, None])
+        found = places >= 0
+        # The positive's share less 1, from the loss: near convergence it is all that is left, and must not be a
+        # difference of two numbers that are alike.
+        share.exp_().view(-1)[places[found]] = excess[rows][found]
         by_query[rows].addmm_(share, vectors)
         by_items[part].addmm_(share.T, weighed[rows])
     return by_query.mul_(gradient[:, None]), by_items.to(items.dtype)
