@@ -66,6 +66,10 @@ CLAIM = Claim(
             "fine": "right order within a kind, less that of 0",
         },
         "mined (+ uniform)",
+        {
+            "beside 500 uniform": {name: name for name in ("0", "1", "2", "4", "8")},
+            "at equal cost": {name: name for name in ("0 + 1,024", "1 + 512")},
+        },
         against="0",
     ),
 )
