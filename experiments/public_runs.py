@@ -60,7 +60,7 @@ LAST = 30
 """Of MovieLens-1M, the ratings of each buyer that are used, counted from the last."""
 
 BATCH, UNIFORM, EPOCHS = 1024, 1000, 2
-"""About 300 steps: little, as these runs share two cores with much else; the number of uniform ones is the recipe's."""
+"""About 300 steps: little, so that all variants with five seeds take half an hour of one core."""
 
 BUYERS = 10_000
 """The test items of the first so many buyers of Amazon Beauty are asked for."""
@@ -239,7 +239,7 @@ class Beauty(Sequences):
 
 
 class Films(Sequences):
-    """The last thirty ratings of each buyer of MovieLens-1M: 6,040 buyers, 3,416 items."""
+    """The last thirty ratings of each buyer of MovieLens-1M: 6,040 buyers, 3,351 items."""
 
     name, last = "ML-1M", LAST
 
