@@ -29,11 +29,17 @@ from hatchway.serving.service import Service
 from hatchway.serving.settings import ServingSettings
 
 
-def publish(nights: Path, day: str, seed: int) -> Bundle:
-    """Publish a night whose listings, but for one, are of that night alone: ``i0`` and ``2026-03-01/1`` to ``/59``."""
+def publish(nights: Path, day: str, seed: int, *, broken: bool = False) -> Bundle:
+    """Publish a night whose listings, but for one, are of that night alone: ``i0`` and ``2026-03-01/1`` to ``/59``.
+
+    A broken one is so before anything leads to it: a server that had begun to read it would say something else.
+    """
     own = pl.format("{}/{}", pl.lit(day), pl.col("item").str.slice(1))
     frame = shop_frame(60).with_columns(item=pl.when(pl.col("item") == "i0").then("item").otherwise(own))
     bundle = make_shop(nights / day / "bundle", frame, seed=seed, day=day)
+    if broken:
+        vectors = bundle.path / "item_vectors.safetensors"
+        vectors.write_bytes(vectors.read_bytes()[:-7])
     (nights / day / "state").mkdir(exist_ok=True)
     write_record(nights / day, NightRecord(day=day, outcome="published", bundle=bundle.digest))
     point_at(nights, day)
@@ -136,10 +142,7 @@ def test_another_night_without_a_failed_or_mixed_answer(tmp_path: Path, log: pyt
                 point_at(nights, day)
             until(lambda day=day: is_served(day))  # type: ignore[misc]
             some_answers()
-        broken = publish(nights, "2026-03-03", 3).path / "item_vectors.safetensors"
-        point_at(nights, "2026-03-02")
-        broken.write_bytes(broken.read_bytes()[:-7])
-        point_at(nights, "2026-03-03")
+        publish(nights, "2026-03-03", 3, broken=True)
         assert service.following is not None
         until(lambda: service.following is not None and service.following.problem is not None)
         some_answers()
