@@ -346,6 +346,7 @@ carry over to a larger catalogue, and decimals do not. This page is written from
 |---|---|---|---|
 {knobs}
 
+Why each default is what it is: [the defaults](decisions/defaults.md).
 What each source of negatives is, costs and needs: [sources of negatives](negatives.md). What alpha weighs:
 [the ledger](ledger.md). How hard negatives are mined: [mining](mining.md).
 """

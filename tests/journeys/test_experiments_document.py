@@ -2,12 +2,15 @@
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+from hatchway.config import RunSettings
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 CLAIMS = [
@@ -108,3 +111,18 @@ def test_public_data_that_say_the_opposite_turn_the_verdict() -> None:
     opposite = {"yes": "no", "no": "yes", "undecided": "undecided"}
     holds = [condition.holds for condition in module.of_correction(cells)]
     assert [condition.holds for condition in module.of_correction(turned)] == [opposite[one] for one in holds]
+
+
+def test_the_defaults_are_those_of_the_package() -> None:
+    """docs/decisions/defaults.md names each setting with the value that it has where nobody sets it."""
+    text = (EXPERIMENTS.parent / "docs" / "decisions" / "defaults.md").read_text("utf-8")
+    found = re.findall(
+        r"`([a-z_]+\.[a-z_]+)` ([\w.,]+?)[,:]? ", "\n".join(re.findall(r"^## (.+)$", text, re.MULTILINE))
+    )
+    settings = RunSettings().model_dump()
+    assert len(found) >= 10
+    for name, said in found:
+        table, key = name.split(".")
+        value = settings[table][key]
+        wanted = value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else float(value)
+        assert (float(said.replace(",", "")) if isinstance(wanted, float) else said) == wanted, name
