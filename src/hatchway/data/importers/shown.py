@@ -1,5 +1,6 @@
 """Rows that ``hatchway serve`` wrote down become impressions of the log: their buyers' ids in the log's own type."""
 
+import contextlib
 import glob
 from pathlib import Path
 
@@ -21,6 +22,9 @@ COLUMNS = {
     "place": pl.String(),
 }
 """What a shown row says; ids are of the type that the store had when it was served."""
+
+_LOOKS = 5
+"""How often the folder is listed while files of it are put together."""
 
 
 def with_shown(log: pl.LazyFrame, source: Path | str) -> tuple[pl.LazyFrame, tuple[str, ...]]:
@@ -47,8 +51,7 @@ def with_shown(log: pl.LazyFrame, source: Path | str) -> tuple[pl.LazyFrame, tup
             "engagements of that time; say which one it is, with --map"
         )
     frames, anonymous, said = [], 0, []
-    for path in _files(source):
-        frame = _read(path)
+    for frame in _read_all(source):
         if "buyer" not in frame.columns:
             anonymous += len(frame)
             continue
@@ -63,6 +66,8 @@ def with_shown(log: pl.LazyFrame, source: Path | str) -> tuple[pl.LazyFrame, tup
     shown = pl.concat(
         [pl.DataFrame(schema=types), *(_of_types(frame, types, source, said) for frame in frames)], how="vertical"
     )
+    # While a server puts parts of a day together, or after a crash in it, a row lies in a part and in the whole.
+    shown = shown.unique(maintain_order=True)
     said.append(f"{len(shown):,} shown rows of {source} are impressions of the log")
     for line in said:
         note(line)
@@ -84,9 +89,19 @@ def _files(source: Path | str) -> list[Path]:
     return found
 
 
+def _read_all(source: Path | str) -> list[pl.DataFrame]:
+    """Read all files; where one is gone by then, a running server has just put it into another: look again."""
+    for _ in range(_LOOKS - 1):
+        with contextlib.suppress(FileNotFoundError):
+            return [_read(path) for path in _files(source)]
+    return [_read(path) for path in _files(source)]
+
+
 def _read(path: Path) -> pl.DataFrame:
     try:
         frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+    except FileNotFoundError:
+        raise
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"--shown: {path} is no Parquet file, or damaged ({str(error).splitlines()[0]})") from None
     missing = [name for name in COLUMNS if name != "buyer" and name not in frame.columns]

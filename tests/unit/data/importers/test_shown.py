@@ -8,12 +8,13 @@ import polars as pl
 import pytest
 
 from hatchway.data.engagements import Part
+from hatchway.data.importers import shown
 from hatchway.data.log import build_log
 from hatchway.data.positives import PositivesSettings
 from hatchway.data.splits import SplitSettings
 from hatchway.data.store import Store
 from hatchway.serving.settings import ServingSettings
-from hatchway.serving.shown import Shown, ShownLog
+from hatchway.serving.shown import Shown, ShownLog, put_together
 
 NOON = 1_772_452_800  # 2 March 2026
 LOG = f"""who,item,event,time,session,page
@@ -76,6 +77,37 @@ def test_the_columns_are_there_before_anything_was_shown(hatchway: Callable[...,
     ended = imported(hatchway, folder, "--shown", folder / "nothing yet")
     assert ended.code == 0, ended.err
     assert Store.open(folder / "store").manifest.event_columns == with_rows
+
+
+@pytest.mark.parametrize("ended", ["before they are read", "never"])
+def test_files_that_a_server_puts_together_meanwhile_count_once(
+    hatchway: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    """Listed before and read after, or by a server that was killed in between: every row is there, and once."""
+    log = ShownLog(folder / "state", ServingSettings(), lambda: NOON + 240)
+    log.add(Shown(NOON + 200, "b1", "s1", (9, 7), 8, "d1", "r2", "similar"))
+    log.close()
+    day = folder / "state" / "served" / "day=2026-03-02"
+    parts = [(path, number, number) for number, path in enumerate(sorted(day.glob("part-*.parquet")))]
+    assert len(parts) == 2
+    if ended == "never":
+        content = [path.read_bytes() for path, _, _ in parts]
+        put_together(day, parts)
+        for (path, _, _), bytes_ in zip(parts, content, strict=True):
+            path.write_bytes(bytes_)
+    else:
+        listed = shown._files
+
+        def then_put_together(source: Path | str) -> list[Path]:
+            found = listed(source)
+            if parts[0][0].exists():
+                put_together(day, parts)
+            return found
+
+        monkeypatch.setattr(shown, "_files", then_put_together)
+    made = imported(hatchway, folder, "--shown", folder / "state", "--json")
+    assert made.code == 0, made.err
+    assert made.json["by_event"]["impression"] == 5
 
 
 def test_what_cannot_join_is_told(hatchway: Callable[..., Any], folder: Path) -> None:
