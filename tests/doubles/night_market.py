@@ -139,6 +139,17 @@ def poisoned(days: Days, day: int, share: float = 0.5) -> Days:
     return days.but(pl.concat([days.events, made.select(days.events.columns)]))
 
 
+def newly_wanted(days: Days, day: int, count: int) -> Days:
+    """Let the last positives of a day, so many, each be of a listing that nobody engaged with before."""
+    positive = pl.col("event").is_in(["save", "message"])
+    last = days.events.filter(days.of(day) & positive).tail(count)
+    there = (pl.col("listed") < last["time"].min()) & (pl.col("gone").is_null() | (pl.col("gone") > last["time"].max()))
+    wanted = days.events.filter(positive & (pl.col("time") <= last["time"].max()))
+    cold = days.catalogue.filter(there).join(wanted, on="item", how="anti").head(count)
+    item = pl.col("order").replace_strict(last["order"], cold["item"], default=pl.col("item"))
+    return days.but(days.events.with_columns(item=item))
+
+
 def jumped(days: Days, day: int, sessions: int = 6, seconds: int = 30_000) -> Days:
     """Let the clock jump by hours within some sessions of a day."""
     own = days.events.filter(days.of(day) & (pl.col("time") % DAY < DAY - seconds - 7_200))

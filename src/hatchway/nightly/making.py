@@ -216,7 +216,7 @@ def evaluate_night(material: Material, work: Path) -> dict[str, Any]:
     counts = training_counts(log.engagements, items)
     slices = popularity_slices(cases, counts, evaluation.head_share, evaluation.torso_share)
     slices += history_slices(cases, evaluation.history_edges)
-    slices += near_duplicates(cases, material.screen)
+    slices += near_duplicates(cases, material.watched)
     candidates = material.candidates(log)
     new = trained(material, work)
     models = [new] if material.previous is None else [material.before, new]
@@ -246,17 +246,23 @@ def evaluate_night(material: Material, work: Path) -> dict[str, Any]:
 
 
 def near_duplicates(cases: Cases, screen: Screen) -> list[Slice]:
-    """Return the slice of cases that ask on the page of a listing for another that looks like it.
+    """Return the slice of cases that ask on the page of a listing for another that looks like it, by photo or title.
 
-    A model that learned to push copies away loses here first, while all cases together look fine.
+    A model that learned to push copies away loses here first, while all cases together look fine. The seller is not
+    asked: most of what a shop offers looks like nothing else of it.
+
+    Args:
+        cases: what is asked.
+        screen: knows photos and titles.
     """
-    if not screen.reasons:
+    similar = [part for part in (screen.photos, screen.titles) if part is not None]
+    if not similar:
         return []
     looked_at = np.repeat(cases.query_items, np.diff(cases.relevant_offsets)).astype(np.int64)
     there = np.flatnonzero(looked_at >= 0)
     chosen = np.zeros(len(looked_at), np.bool_)
-    reasons = screen.pairs(looked_at[there], cases.relevant_items[there].astype(np.int64))
-    chosen[there] = np.isin(reasons, [int(reason) for reason in screen.reasons])
+    for part in similar:
+        chosen[there] |= part.contains(looked_at[there], cases.relevant_items[there].astype(np.int64))
     return [Slice("alike", "near-duplicates", "the listing looked at and the right one look the same", chosen)]
 
 
