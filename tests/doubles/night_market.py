@@ -175,6 +175,13 @@ def without_a_third(days: Days) -> Days:
     return Days(days.events, days.catalogue.filter(pl.int_range(pl.len()) % 3 != 0))
 
 
+def for_sale(days: Days, day: int) -> Days:
+    """Return the catalogue as some shops write it at the end of a day: what is for sale, and no dates."""
+    end = (FIRST + day) * DAY
+    there = (pl.col("listed") < end) & (pl.col("gone").is_null() | (pl.col("gone") >= end))
+    return Days(days.events, days.catalogue.filter(there).drop("listed", "gone"))
+
+
 def without_prices(days: Days, share: float = 0.4) -> Days:
     """Make NaN of the prices of some listings."""
     worse = pl.int_range(pl.len()) % 10 < int(10 * share)

@@ -209,6 +209,21 @@ def test_yesterdays_rows_stand_in_for_a_third_of_the_catalogue(nights: Path, day
     assert abs(honest(after) - honest(record_of(clean, DAY + 1))) <= NEAR
 
 
+def test_a_catalogue_of_what_is_for_sale_alone(days: Days, tmp_path: Path) -> None:
+    """Sold listings have no row any more: they leave the index, without an alarm, and most of it stays."""
+    selling = night_market.settings(catalogue={"vanished": "gone", "most_lost": 0.3})
+    stores = [night_market.for_sale(days, day) for day in (5, 6)]
+    for day, store in zip((5, 6), stores, strict=True):
+        record = run(store, tmp_path / "nights", day, selling)
+    assert raised(record) == []
+    figures = record.steps["intake"]["catalogue"]
+    assert figures["gone"] == figures["lost"] > 0
+    bundle = pl.read_parquet(tmp_path / "nights" / name(6) / "bundle" / "catalogue.parquet")
+    offered = bundle.filter(pl.col("gone").is_null())["item"]
+    assert set(offered) <= set(stores[1].catalogue["item"])
+    assert record.steps["index"]["index"]["vectors"] == len(offered) < len(bundle)
+
+
 def test_prices_that_are_no_numbers_count_as_missing(nights: Path, days: Days, clean: Path) -> None:
     """The alarm says how many, the model stays finite, and near."""
     record = run(night_market.without_prices(days), nights, DAY)

@@ -14,6 +14,7 @@ from hatchway.artefacts.manifest import sha256_of
 from hatchway.data.days import day_name
 from hatchway.data.store import Store
 from hatchway.errors import ArtefactError, DataError
+from hatchway.nightly.days import day_number
 from hatchway.nightly.intake import DayFacts, clean_day
 from hatchway.nightly.settings import IntakeSettings
 
@@ -108,7 +109,7 @@ class AcceptedDays:
 
 def remove_days_before(folder: Path, day: int) -> None:
     """Remove the cleaned days that no night will read any more."""
-    oldest = day_name(day)
+    oldest = day_name(max(day, day_number("1000-01-01")))  # names of years before, or below 0, do not sort as days do
     for path in sorted(folder.glob("[0-9]*")):
         if path.name[: len(oldest)] < oldest:
             path.unlink(missing_ok=True)

@@ -21,7 +21,8 @@ class CatalogueOfDay:
         known: how many rows the night before had.
         added: how many are new.
         gone: how many were for sale the night before and are not any more.
-        lost: how many that were for sale the night before have no row any more; yesterday's stands in.
+        lost: how many that were for sale the night before have no row any more; yesterday's stands in, and is for sale
+            as it was unless ``vanish`` says otherwise.
         lost_share: of those that were for sale the night before; None where none was.
         missing: for each column that the model reads, the share of offered items without a usable value.
     """
@@ -42,11 +43,13 @@ def catalogue_of_day(
     before: pl.DataFrame | None,
     read: tuple[str, ...] = (),
     seen: pl.Series | None = None,
+    vanish: float | None = None,
 ) -> CatalogueOfDay:
     """Return the catalogue as it stood at the end of a day.
 
     Items that were listed later are left out, and one that goes later is still for sale. A row that was there the night
-    before and has vanished is taken from the night before: a listing is not sold because its row is missing.
+    before and has vanished is taken from the night before: a listing is not sold because its row is missing, unless
+    ``vanish`` says that it is.
 
     Args:
         frame: the store's catalogue.
@@ -55,21 +58,32 @@ def catalogue_of_day(
         read: the columns that the model reads.
         seen: ids that the log has seen by then; such items are there, whatever the catalogue says of when they were
             listed, and others of which the catalogue says nothing are not. None for those that it says something of.
+        vanish: up to this share of those that were for sale, a row that vanished is of a listing that is gone; where
+            more vanished, the catalogue has lost them; what only the log knows of is not for sale either. None where it
+            only ever loses rows.
     """
     frame = _as_of(frame, end, seen)
+    if vanish is not None:
+        frame, before = _with_gone(frame), None if before is None else _with_gone(before)
     if before is None:
+        frame = frame if vanish is None else _told_of_are_there(frame, end)
         offered = _on_offer(frame)
         missing = _missing(frame.filter(offered), read)
         return CatalogueOfDay(Catalogue(frame), offered.to_numpy(), 0, len(frame), 0, 0, None, missing)
     told = frame.filter(_says_something(frame))
     selling = before.filter(_on_offer(before))
-    lost = len(selling.filter(_says_something(selling)).join(told, on="item", how="anti"))
+    lost = selling.filter(_says_something(selling)).join(told, on="item", how="anti")["item"]
+    share = len(lost) / len(selling) if len(selling) else None
+    if vanish is not None and share is not None and share <= vanish:
+        left = pl.col("item").is_in(lost.implode())
+        before = before.with_columns(gone=pl.when(left).then(pl.lit(end - 1, pl.Int64)).otherwise("gone"))
     # Yesterday's row stands in for one that vanished; a column that the catalogue has no more is gone for all.
     columns = [name for name in before.columns if name in frame.columns]
     rows = pl.concat([told, before.join(told, on="item", how="anti").select(columns)], how="diagonal_relaxed")
     known = before.select("item").join(rows, on="item", how="left", maintain_order="left").select(frame.columns)
     added = frame.join(before, on="item", how="anti", maintain_order="left")
     whole = pl.concat([known, added], how="vertical_relaxed")
+    whole = whole if vanish is None else _told_of_are_there(whole, end)
     offered = _on_offer(whole)
     gone = len(known.filter(~offered.head(len(known))).join(selling, on="item", how="semi"))
     return CatalogueOfDay(
@@ -78,8 +92,8 @@ def catalogue_of_day(
         known=len(known),
         added=len(added),
         gone=gone,
-        lost=lost,
-        lost_share=lost / len(selling) if len(selling) else None,
+        lost=len(lost),
+        lost_share=share,
         missing=_missing(whole.filter(offered), read),
     )
 
@@ -105,6 +119,17 @@ def _as_of(frame: pl.DataFrame, end: int, seen: pl.Series | None) -> pl.DataFram
 
 def _is_vector(kind: pl.DataType) -> bool:
     return isinstance(kind, (pl.List, pl.Array)) and kind.inner.is_numeric()
+
+
+def _with_gone(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add the column that says when a listing went, where there is none."""
+    return frame if "gone" in frame.columns else frame.with_columns(gone=pl.lit(None, pl.Int64))
+
+
+def _told_of_are_there(frame: pl.DataFrame, end: int) -> pl.DataFrame:
+    """Let be gone what only the log knows of, and no catalogue of what was for sale has told of."""
+    untold = ~_says_something(frame.drop("gone")) & frame["gone"].is_null()
+    return frame.with_columns(gone=pl.when(untold).then(pl.lit(end - 1, pl.Int64)).otherwise("gone"))
 
 
 def _on_offer(frame: pl.DataFrame) -> pl.Series:

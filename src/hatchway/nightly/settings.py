@@ -45,12 +45,17 @@ class CatalogueSettings(Settings):
     """What a catalogue must look like.
 
     Attributes:
+        vanished: what it means that the row of a listing on offer is not in the catalogue any more. ``lost``: the
+            catalogue has lost it, yesterday's row stands in, and the listing stays on offer; whatever is sold has to be
+            marked in ``gone``. ``gone``, for catalogues of what is for sale alone: it is gone, unless more than
+            ``most_lost`` vanished at once.
         most_lost: alarm above this share of listings on offer whose row vanished from the catalogue since the night
-            before; in every case yesterday's row stands in.
+            before, and yesterday's rows stand in; with ``vanished = "gone"`` it has to be above what is sold in a day.
         most_missing: alarm where a column that the model reads has become empty or not finite in more than this share
             of the listings, beyond what it was the night before; such values count as missing.
     """
 
+    vanished: Literal["lost", "gone"] = "lost"
     most_lost: float = pydantic.Field(default=0.02, ge=0, le=1)
     most_missing: float = pydantic.Field(default=0.02, ge=0, le=1)
 

@@ -72,6 +72,7 @@ def take_in(
         None if previous is None else previous.catalogue(),
         recipe.model.item.columns,
         _seen([accepted.path(each) for each in days]),
+        recipe.nightly.catalogue.most_lost if recipe.nightly.catalogue.vanished == "gone" else None,
     )
     with replacing_file(work / CATALOGUE) as partial:
         items.catalogue.frame.with_columns(offered=pl.Series(items.offered)).write_parquet(partial, compression="zstd")

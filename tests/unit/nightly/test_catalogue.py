@@ -56,6 +56,30 @@ def test_yesterdays_row_stands_in_for_one_that_vanished(bare: bool) -> None:
     assert found.offered.tolist() == [True, False, True]
 
 
+@pytest.mark.parametrize("dated", [True, False])
+def test_in_a_catalogue_of_what_is_for_sale_a_row_that_vanished_is_gone(dated: bool) -> None:
+    """Up to so many at once: where more vanish they are lost; a row that comes back is on offer again."""
+    store = STORE if dated else STORE.drop("gone", "listed")
+    before = catalogue_of_day(store, END + 500, None, vanish=0.5).catalogue.frame
+    left = store.filter(pl.col("item") != 1)
+    first = catalogue_of_day(left, END + 600, before, vanish=0.5)
+    assert first.catalogue.ids.to_list() == [1, 2, 3, 4]
+    assert first.offered.tolist() == ([False, False, False, True] if dated else [False, True, True, True])
+    assert (first.lost, first.gone) == (1, 1)
+    assert first.catalogue.frame.row(0, named=True)["gone"] == END + 599
+    assert first.catalogue.frame.row(0, named=True)["title"] == "lamp"
+    second = catalogue_of_day(left, END + 700, first.catalogue.frame, vanish=0.5)
+    assert second.offered.tolist() == first.offered.tolist(), "and stays gone"
+    assert (second.lost, second.gone) == (0, 0)
+    assert catalogue_of_day(store, END + 800, second.catalogue.frame, vanish=0.5).offered.tolist()[0]
+    logged = pl.concat([left, items(item=[9])], how="diagonal_relaxed")
+    for before_it in (None, second.catalogue.frame):
+        found = catalogue_of_day(logged, END + 800, before_it, seen=pl.Series([9]), vanish=0.5)
+        assert not found.offered[found.catalogue.ids.to_list().index(9)], "the log knows it, the catalogue does not"
+    damaged = catalogue_of_day(left, END + 600, before, vanish=0.1)
+    assert damaged.offered.tolist()[0], "more vanished than a day sells"
+
+
 def test_what_is_gone_may_be_taken_out_of_the_catalogue() -> None:
     """Item 2 was gone yesterday: its row keeps its place, and nothing is lost."""
     before = catalogue_of_day(STORE, END, None).catalogue.frame
