@@ -85,3 +85,22 @@ def test_exact_search_mines_what_the_whole_matrix_does() -> None:
     parts: list[Any] = [(getattr(one, part), getattr(other, part)) for part in ("items", "ranks", "scores", "reasons")]
     assert all(np.array_equal(first, second) for first, second in parts)
     assert len(one.items) == 5 * BUYERS + (one.reasons != 0).sum()
+
+
+@pytest.mark.parametrize("name", INDEXES)
+@pytest.mark.parametrize("first", [2_990, 3_001])
+def test_a_window_that_reaches_below_the_last_item_ends_there(name: str, first: int) -> None:
+    """Whoever wants all ranks writes some large number: the same is mined, and in no more memory."""
+    vectors, engagements = vectors_of(1), log_of_buyers()
+    buyers = stream(1, "mining indexes", "buyers").standard_normal((BUYERS, 16)).astype(np.float32)
+    every = np.arange(ITEMS, dtype=np.int64)
+    index = INDEXES[name](vectors)
+    earlier = Earlier(index.search, vectors, every, every, BuyerQueries(engagements, buyers))
+    rows, rules = np.arange(BUYERS, dtype=np.int64), RowFilter(engagements)
+    near, far = (
+        mine(earlier, rows, rules, MiningSettings(first_rank=first, last_rank=last, cap=5), seed=2)
+        for last in (max(first, ITEMS), 10**12)
+    )
+    for part in ("offsets", "items", "scores", "ranks", "reasons", "positive_ranks"):
+        assert np.array_equal(getattr(near, part), getattr(far, part)), part
+    assert (len(near.items) == 0) == (first > ITEMS)

@@ -102,9 +102,9 @@ def main() -> None:
         print(f"error: {said}", file=sys.stderr)
         sys.exit(code)
     except Exception as error:  # noqa: BLE001 - the outermost edge: a traceback is no message
-        message = "".join(traceback.format_exception_only(error)).strip()
-        message = f"unexpected error: {message}\nrun it again with HATCHWAY_DEBUG=1 for the whole traceback"
-        print(traceback.format_exc() if os.environ.get("HATCHWAY_DEBUG") == "1" else message, file=sys.stderr)
+        print(
+            traceback.format_exc() if os.environ.get("HATCHWAY_DEBUG") == "1" else _unforeseen(error), file=sys.stderr
+        )
         sys.exit(3)
 
 
@@ -115,6 +115,15 @@ def _answer() -> None:
     finally:
         if sys.stdout is not None:
             sys.stdout.flush()
+
+
+def _unforeseen(error: Exception) -> str:
+    """Put an error that nobody foresaw into words; PyTorch has no name for memory that ran out, only these words."""
+    words = ("can't allocate memory", "not enough memory", "out of memory")
+    if isinstance(error, RuntimeError) and any(said in str(error) for said in words):
+        return f"error: {_refused_by_system(MemoryError(str(error).splitlines()[0]))[0]}"
+    message = "".join(traceback.format_exception_only(error)).strip()
+    return f"unexpected error: {message}\nrun it again with HATCHWAY_DEBUG=1 for the whole traceback"
 
 
 def _refused_by_system(error: OSError | MemoryError) -> tuple[str, int]:

@@ -52,11 +52,12 @@ class TableColumns:
         return other
 
     @cached_property
-    def _lists(self) -> tuple[Tensor, Tensor, Tensor]:
+    def _lists(self) -> tuple[Tensor, Tensor, Tensor, int]:
         table = self.table
         # Memory that may not be written to is copied: PyTorch knows no such tensors.
         begin, lengths = (torch.from_numpy(np.require(part, np.int64, "W")) for part in (table.begin, table.lengths))
-        return begin, lengths, torch.from_numpy(np.require(table.items, np.int32, "W"))
+        items = torch.from_numpy(np.require(table.items, np.int32, "W"))
+        return begin, lengths, items, int(lengths.max()) if len(lengths) else 0
 
     def draw(self, positives: Tensor, rows: Tensor | None, generator: torch.Generator) -> Tensor:
         """Look up the rows' lists and choose; see :class:`~hatchway.negatives.sources.OwnSource`.
@@ -75,11 +76,14 @@ class TableColumns:
                 f"engagement row {stranger} is not in the table of {self.source.name.lower()} negatives, which "
                 f"has {len(self.table)} rows; make it from the log that is trained on"
             )
-        begin, lengths, items = self._lists
+        begin, lengths, items, longest = self._lists
         if not self.most or not len(items):
             return positives.new_empty(len(positives), 0)
-        most = math.ceil(self.most)
-        each = most if most == self.most else negatives_of_rows(self.most, len(rows), generator)
+        each: int | Tensor = min(
+            math.ceil(self.most), longest
+        )  # columns that no row could fill would cost all the same
+        if math.ceil(self.most) != self.most:
+            each = negatives_of_rows(self.most, len(rows), generator).clamp(max=longest)
         places = choose_places(lengths[rows], each, generator)
         chosen = items[(begin[rows, None] + places).clamp(min=0, max=len(items) - 1)].long()
         return torch.where(places < 0, -1, chosen).to(positives.device)

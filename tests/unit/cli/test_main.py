@@ -72,6 +72,11 @@ def test_a_full_disk_is_said_in_one_line(hatchway: Callable[..., Any], monkeypat
         (PermissionError(errno.EACCES, "Permission denied", "a/b"), "a/b: Permission denied; give this user", 3),
         (OSError(errno.EROFS, "Read-only file system", "a"), "a: Read-only file system; give this user", 3),
         (MemoryError("Unable to allocate 9 TiB"), "not enough memory for it (Unable to allocate 9 TiB); ask for", 3),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 12 bytes.\nframe #0: ..."),
+            "not enough memory for it (DefaultCPUAllocator: can't allocate memory: you tried to allocate 12 bytes.)",
+            3,
+        ),
     ],
 )
 def test_what_the_system_refuses_is_said_with_its_remedy(

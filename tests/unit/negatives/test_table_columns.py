@@ -10,7 +10,7 @@ from hatchway.errors import DataError
 from hatchway.negatives.impressions import Impressions
 from hatchway.negatives.mined import Mined
 from hatchway.negatives.sources import Source
-from hatchway.negatives.table_columns import choose_places
+from hatchway.negatives.table_columns import TableColumns, choose_places
 from hatchway.randomness import torch_stream
 
 TABLE = RowTable.from_offsets(np.array([0, 3, 3, 4, 9]), np.array([7, 8, 9, 5, 0, 1, 2, 3, 4]))
@@ -37,6 +37,15 @@ def test_a_short_list_is_taken_whole() -> None:
         [5],
         [0, 1, 2, 3, 4],
     ]
+
+
+@pytest.mark.parametrize("most", [10**9, 10**9 + 0.5])
+def test_more_than_any_list_has_is_all_of_it_and_costs_no_more(most: float) -> None:
+    """The longest list has five; a thousand million columns would fit nowhere, and take years to choose."""
+    source = TableColumns(TABLE, most, Source.MINED)
+    found = source.draw(torch.zeros(4, dtype=torch.int64), torch.arange(4), torch_stream(1))
+    assert found.shape == (4, 5)
+    assert [sorted(row) for row in found.tolist()][3] == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("stranger", [-1, 4])

@@ -132,11 +132,12 @@ def mine(
 
 def _answers(earlier: Earlier, rows: Int64, settings: MiningSettings) -> Iterator[tuple[int, Float32, Neighbours]]:
     """Yield blocks of query vectors with their answers, and the place of the first of each."""
+    deepest = min(settings.last_rank, len(earlier.here))  # below that there is nothing, and its columns cost memory
     for begin in range(0, len(rows), _EMBEDDED_AT_ONCE):
         vectors = earlier.queries.vectors(rows[begin : begin + _EMBEDDED_AT_ONCE])
         for start in range(0, len(vectors), settings.queries_at_once):
             queries = vectors[start : start + settings.queries_at_once]
-            yield begin + start, queries, earlier.search(queries, settings.last_rank)
+            yield begin + start, queries, earlier.search(queries, deepest)
 
 
 @dataclass(frozen=True, eq=False)
