@@ -16,6 +16,9 @@ MANIFEST = "manifest.json"
 RUN_RECORD = "run.json"
 """A run grows while it trains, so it has a record in place of a manifest."""
 
+_SERVED = "current"
+"""The link of a folder of nights to the one that is served."""
+
 
 class Part(pydantic.BaseModel):
     """One file of the folder: its name, its length in bytes, and its sha256 in hex."""
@@ -44,7 +47,7 @@ class Manifest(pydantic.BaseModel):
 
 
 def what_lies_at(path: Path) -> str:
-    """Name what is at ``path``: ``"nothing"``, ``"a file"``, ``"a run"``, ``"a store"``, ``"a bundle"`` or else.
+    """Name what is at ``path``: ``"a run"``, ``"a store"``, ``"a bundle"``, nights, a file, nothing, or else.
 
     For messages to somebody who gave one for the other.
     """
@@ -54,6 +57,8 @@ def what_lies_at(path: Path) -> str:
         return "a file"
     if (path / RUN_RECORD).is_file():
         return "a run"
+    if (path / _SERVED).is_symlink():
+        return f"a folder of nights, which serves the bundle {path / _SERVED / 'bundle'}"
     try:
         head = json.loads((path / MANIFEST).read_bytes())
     except (OSError, ValueError):

@@ -113,6 +113,10 @@ def test_what_lies_at_a_path_is_named(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / file).write_text(text)
     (tmp_path / "file").write_text("")
+    nights = tmp_path / "nights"
+    nights.mkdir()
+    (nights / "current").symlink_to("2026-03-02")
+    assert what_lies_at(nights) == f"a folder of nights, which serves the bundle {nights}/current/bundle"
     said = {name: what_lies_at(tmp_path / name) for name in ("run", "store", "bundle", "list", "file", "absent")}
     assert said == {
         "run": "a run",
