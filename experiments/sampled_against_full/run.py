@@ -302,7 +302,7 @@ def draw(cells: Cells, target: Path) -> None:
         cost.plot(ahead, ahead / (rows + uniform), color=colour, linewidth=0.9, linestyle=":")
     cost.axhline(1_000, color="#888888", linewidth=0.7)
     cost.axvspan(1.25e6, 2.4e7, color="#eeece6", zorder=0)
-    cost.text(1.4e6, cost.get_ylim()[0], " not measured", fontsize=8, va="bottom", color="#666666")
+    cost.text(1.6e6, 2, "not measured", fontsize=8, color="#666666")
     cost.set(xscale="log", yscale="log", xlabel="items in the catalogue")
     cost.set_title("full loss over sampled loss: time (dots), scores (dotted)", fontsize=9)
     cost.legend(frameon=False, fontsize=8)
@@ -310,10 +310,23 @@ def draw(cells: Cells, target: Path) -> None:
     for place, (mine, theirs, colour) in enumerate(((small, small_full, COLOURS[0]), (large, large_full, COLOURS[1]))):
         for number, measure in enumerate(("recall", "recall_head", "recall_torso", "recall_tail")):
             mean, low, high = difference(cells, mine, theirs, measure)
-            close.errorbar(
-                number + 0.16 * (2 * place - 1), mean, [[mean - low], [high - mean]], fmt="o", color=colour,
-                markersize=4, capsize=2, label=mine.removeprefix("sampled, ") + " listings" if not number else None,
-            )  # fmt: skip
+            seeds = [a[measure] - b[measure] for a, b in zip(cells[mine], cells[theirs], strict=True)]
+            at, label = number + 0.16 * (2 * place - 1), mine.removeprefix("sampled, ") + " listings"
+            if place:  # too few seeds for an interval that says anything: the seeds themselves
+                label = f"{label}, seed by seed"
+                close.plot([at] * len(seeds), seeds, "_", color=colour, label=label if not number else None)
+            else:
+                around = [[mean - low], [high - mean]]
+                close.errorbar(
+                    at,
+                    mean,
+                    around,
+                    fmt="o",
+                    color=colour,
+                    markersize=4,
+                    capsize=2,
+                    label=label if not number else None,
+                )
     close.axhline(0, color="#888888", linewidth=0.7)
     close.axhline(-0.01, color="#888888", linewidth=0.7, linestyle=":")
     close.set_xticks(range(4), ["all", "head", "torso", "tail"])
