@@ -52,22 +52,37 @@ def _explain(model: type[pydantic.BaseModel], offence: Any) -> str:
         message = 'Input should be a list, as in ["one", "two"]' if offence["type"] == "tuple_type" else offence["msg"]
         return f"{where} = {offence['input']!r}: {message}"
     allowed = _keys_at(model, offence["loc"][:-1])
-    near = difflib.get_close_matches(str(offence["loc"][-1]), allowed, n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else f"allowed here: {', '.join(sorted(allowed))}"
+    name = str(offence["loc"][-1])
+    near = difflib.get_close_matches(name, allowed, n=1)
+    # A setting that was written without its table, or under another one.
+    meant = _places_of(model, name) or near
+    remedy = (
+        f"did you mean {' or '.join(map(repr, meant))}?" if meant else f"allowed here: {', '.join(sorted(allowed))}"
+    )
     return f"unknown setting {where!r}; {remedy}"
+
+
+def _places_of(model: type[pydantic.BaseModel], name: str, before: str = "") -> list[str]:
+    """List the dotted names of the settings under ``model`` whose last part is ``name``."""
+    found: list[str] = []
+    for key, field in model.model_fields.items():
+        found += [before + key] if key == name else []
+        for nested in _nested(field.annotation):
+            found += _places_of(nested, name, f"{before}{key}.")
+    return found
+
+
+def _nested(written: Any) -> list[type[pydantic.BaseModel]]:
+    """List the settings classes that a field may hold: where one may also be None, it is one of the alternatives."""
+    kinds = (written, *typing.get_args(written))
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)]
 
 
 def _keys_at(model: type[pydantic.BaseModel], path: tuple[Any, ...]) -> list[str]:
     """List the field names of the settings class that sits at ``path`` under ``model``."""
     for part in path:
         field = model.model_fields.get(str(part))
-        written = field.annotation if field else None
-        # Where a settings class may also be None, it is one of the alternatives.
-        nested = [
-            kind
-            for kind in (written, *typing.get_args(written))
-            if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
-        ]
+        nested = _nested(field.annotation) if field else []
         if not nested:
             return []
         model = nested[0]

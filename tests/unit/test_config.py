@@ -78,6 +78,8 @@ def test_overrides_go_over_the_file(recipe: Path) -> None:
         ("sed=1", "did you mean 'seed'"),
         ("model.item.categories=[category]", r"\[category\] is no TOML; .*double quotes"),
         ("positives.events={buy}", r"\{buy\} is no TOML"),
+        ("batch=256", r"unknown setting 'batch'; did you mean 'training\.batch'\?"),
+        ("model.epochs=3", r"did you mean 'training\.epochs' or 'nightly\.epochs'\?"),
         ("model.item.categories=category", r'should be a list, as in \["one", "two"\]'),
     ],
 )

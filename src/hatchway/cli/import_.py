@@ -53,7 +53,8 @@ def run(
         typer.Option("--event", metavar="NAME[=OURS]", help="table: take this event too, e.g. --event favourite=save."),
     ] = None,
     time_format: Annotated[
-        str | None, typer.Option(help="table: strptime format of the times, if they are neither numbers nor ISO dates.")
+        str | None,
+        typer.Option(help="table: strptime format of the log's times, if they are neither numbers nor ISO dates."),
     ] = None,
     catalogue: Annotated[Path | None, typer.Option(help="table: the table of items.")] = None,
     catalogue_columns: Annotated[

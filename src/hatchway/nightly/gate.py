@@ -51,7 +51,7 @@ def _regression(piece: Compared, settings: GateSettings) -> Verdict:
     """Refuse where even the upper end of the interval is a loss beyond what is allowed."""
     metric = f"{settings.metric}@{settings.k}"
     name = metric if piece.kind == "all" else f"{metric} {piece.kind} {piece.name}"
-    said = f"{piece.old:.4f} → {piece.new:.4f} over {piece.cases:,} cases"
+    said = f"{piece.old:.4f} → {piece.new:.4f} over {piece.cases:,} {'case' if piece.cases == 1 else 'cases'}"
     if piece.high is None or piece.low is None or piece.cases < settings.fewest_cases:
         return Verdict(name=name, passed=True, said=f"{said}: too few to refuse a night", decided=False)
     said += f", difference {piece.low:+.4f} to {piece.high:+.4f}"

@@ -52,7 +52,10 @@ def cannot_be_placed(
             continue
         fresh.add(change.item)
         if stock.encoder is None:
-            said = "is not in the catalogue, and this model knows items by their ids only: it cannot place a new one"
+            said = (
+                "is not in the catalogue, and this model knows items by their ids only: it cannot place a new one; "
+                "train with item columns (settings model.item.categories, numbers, texts or vectors)"
+            )
             offences.append((at, said))
         elif not says_something(record, stock.columns):
             columns = ", ".join(stock.columns.read)

@@ -54,7 +54,8 @@ def test_few_cases_and_reported_slices_decide_nothing() -> None:
         (-0.06, 0.04, 50, "not refused (undecided)", "these cases do not decide"),
         (-0.05, 0.04, 50, "passed", "not worse"),
         (0.01, 0.04, 50, "passed", "better"),
-        (-0.05, 0.04, 49, "not refused (undecided)", "too few"),
+        (-0.05, 0.04, 49, "not refused (undecided)", "over 49 cases: too few"),
+        (-0.05, 0.04, 1, "not refused (undecided)", "over 1 case: too few"),
     ],
 )
 def test_what_the_cases_do_not_decide_has_not_passed(low: float, high: float, cases: int, word: str, said: str) -> None:

@@ -243,14 +243,9 @@ def _check(
             lines.append(f"    the log's are {named}; e.g. --event NAME=save, or --event NAME to keep its name")
         examples = rows.head(_SHOWN_EXAMPLES).select("file", "line", "text").iter_rows()
         lines += [f"    {file}:{line}: {_short(text)}" for file, line, text in examples]
-    raise DataError(
-        "\n".join(
-            [
-                *lines,
-                "mend the source, say what columns and events mean (--map, --event), or allow more (--max-rejected)",
-            ]
-        )
-    )
+    of_log = "columns, events and times mean (--map, --event, --time-format)"
+    meaning = of_log if noun == "rows" else "columns mean (--map-catalogue)"
+    raise DataError("\n".join([*lines, f"mend the source, say what {meaning}, or allow more (--max-rejected)"]))
 
 
 def _short(text: str) -> str:

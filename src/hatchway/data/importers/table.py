@@ -29,7 +29,8 @@ class TableSettings(ImportSettings):
     Attributes:
         columns: canonical name (or any new one) to the column's name in the log.
         events: further events, name to the name it is stored under: ``{"favourite": "save", "swipe": "swipe"}``.
-        time_format: strptime format of text times; None reads numbers and ISO 8601 dates.
+        time_format: strptime format of the log's text times; None reads numbers and ISO 8601 dates, as a table of items
+            always has them.
         catalogue: the table of items, or None.
         catalogue_columns: as ``columns``, for the table of items.
         shown: where the rows lie that a server wrote down (its state folder, a file, or a glob); they join the log.

@@ -63,7 +63,7 @@ class MiningRecord(pydantic.BaseModel):
             f"mined {found.mined:,} negatives for {found.positives:,} positives ({found.effective_per_positive:.2f} "
             f"each) from {window}, with {found.queries:,} "
             f"{'query' if found.queries == 1 else 'queries'}; "
-            f"refused of {found.looked_at:,} looked at: {refused}; {short}"
+            f"refused of {found.looked_at:,} candidates: {refused}; {short}"
         )
 
 

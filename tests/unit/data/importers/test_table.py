@@ -199,6 +199,22 @@ def test_a_time_format_is_used(imported: Importer) -> None:
     assert store.events().collect()["time"].to_list() == [MARCH_2026 + 420]
 
 
+def test_a_catalogue_in_another_countrys_writing_is_told_what_can_be_read(tmp_path: Path) -> None:
+    """The log's --time-format is not the catalogue's, nor is a comma a decimal point; each message says so."""
+    (tmp_path / "log.csv").write_text("buyer,item,time\n1,5,01.03.2026\n")
+    settings = TableSettings(catalogue=tmp_path / "items.csv", time_format="%d.%m.%Y")
+    for row, said in (
+        ("5;01.03.2026;3", r"time not understood .*, in the log, in the --time-format given"),
+        ("5;2026-03-01;3,50", r"number not understood .* no number as in 12\.50"),
+    ):
+        (tmp_path / "items.csv").write_text(f"item;listed;price\n{row}\n")
+        with pytest.raises(DataError, match=said) as refused:
+            import_table(tmp_path / "log.csv", tmp_path / "store", settings)
+        assert str(refused.value).endswith(
+            "mend the source, say what columns mean (--map-catalogue), or allow more (--max-rejected)"
+        )
+
+
 def test_a_catalogue_of_ones_own(tmp_path: Path) -> None:
     """Its columns are typed and mapped, its faults rejected, and its item ids are those of the log."""
     (tmp_path / "log.tsv").write_text("buyer\titem\tquery_item\n1\t5\t\n2\t6\t9\n")
