@@ -105,7 +105,8 @@ def _jumped(frame: pl.DataFrame, hours: float) -> pl.Series:
     """Mark the rows that lie hours away from the middle row of their session; purchases may, and are never marked."""
     if not hours or "session" not in frame.columns or "time" not in frame.columns:
         return pl.repeat(value=False, n=len(frame), eager=True)
-    far = (pl.col("time") - pl.col("time").median().over("session")).abs() > hours * _HOUR
+    # Some logs count the sessions of each buyer from 1.
+    far = (pl.col("time") - pl.col("time").median().over("buyer", "session")).abs() > hours * _HOUR
     wrong = far & pl.col("session").is_not_null()
     if "event" in frame.columns:  # what was looked at today may be bought tonight
         wrong &= ~pl.col("event").fill_null("").is_in(list(USUAL_ENGAGEMENTS))

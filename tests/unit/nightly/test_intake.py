@@ -57,6 +57,13 @@ def test_rows_hours_away_from_their_session_are_turned_away_unless_they_are_purc
     assert facts.rejected == {"clock": 1}
 
 
+def test_sessions_of_two_buyers_may_have_one_name() -> None:
+    """Where every buyer's first session is 1, the ones in the morning say nothing of the ones in the evening."""
+    frame = day(*[(buyer, buyer, "view", 10_000 if buyer < 4 else 70_000, 1) for buyer in range(7)])
+    kept, facts, _ = clean_day(frame, ("save",), SETTINGS)
+    assert (len(kept), facts.rejected) == (7, {})
+
+
 def test_an_hour_that_one_item_fills_is_poisoned() -> None:
     """Five of eight positives of an hour, and none of the twenty others: turned away, views of it are not."""
     hour = 3_600
