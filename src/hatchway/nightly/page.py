@@ -165,7 +165,10 @@ def _charts(found: Sequence[NightRecord], measured: Sequence[Mapping[str, float]
 
     metric = _metric(found)
     slices = [Series(name, of(f"honest_recall/{name}"), tone) for tone, name in enumerate(_SLICES, 1)]
-    both = [Series("new", of("recall/new/all"), 1), Series("old", of("recall/old/all"), 2)]
+    both, alike = (
+        [Series("new", of(f"recall/new/{name}"), 1), Series("old", of(f"recall/old/{name}"), 2)]
+        for name in ("all", "alike near-duplicates")
+    )
     leaks = [Series(name, of(f"leak_share/{name}"), tone) for tone, name in enumerate(lines("leak_share"), 1)]
     refused = lines("rejected")
     charts = [
@@ -179,6 +182,12 @@ def _charts(found: Sequence[NightRecord], measured: Sequence[Mapping[str, float]
             f"Tonight against yesterday: {metric}",
             "both models on the last positives of the day, which neither had seen",
             both,
+            percent,
+        ),
+        drawn(
+            f"Near-duplicate queries: {metric}",
+            "the listing looked at and the right one look the same: what learned to push copies away loses here first",
+            alike,
             percent,
         ),
         drawn(

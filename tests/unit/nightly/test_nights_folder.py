@@ -252,6 +252,22 @@ def test_the_page_shows_every_day_and_escapes_what_it_is_told(tmp_path: Path) ->
     assert "2 published, 1 refused, 0 failed; 1 alarm in all." in page
 
 
+def test_near_duplicate_queries_have_a_chart_of_their_own(tmp_path: Path) -> None:
+    """Only where there were any: recall as a whole may look fine while theirs falls."""
+    piece = {"cases": 60, "low": None, "high": None}
+    whole = piece | {"kind": "all", "name": "all", "old": 0.5, "new": 0.5}
+    for day in ("2026-03-01", "2026-03-02"):
+        compared = (
+            [whole]
+            if day == "2026-03-01"
+            else [whole, piece | {"kind": "alike", "name": "near-duplicates", "old": 0.5, "new": 0.125}]
+        )
+        night(tmp_path, day, steps={"evaluate": {"metric": "recall@20", "first": False, "compared": compared}})
+        drawn = "Near-duplicate queries: recall@20" in render_nights(tmp_path)
+        assert drawn == (day == "2026-03-02")
+    assert "2026-03-02 · new 12.5\xa0%" in render_nights(tmp_path)
+
+
 def test_charts_are_well_formed_and_leave_gaps() -> None:
     """Three of four nights measured: three dots, two pieces of line; nothing measured, no picture."""
     days = ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"]
