@@ -67,7 +67,7 @@ REASONS = MappingProxyType(
         "absurd time": "the time is before 1970 or after 2099",
         "time in another unit": "the time is, say, in milliseconds where the rest is in seconds",
         "unknown event": "the event is none of those known or given with --event",
-        "number not understood": "a position, weight, rating or price is below 0 or no number as in 12.50, or an id too long",
+        "number not understood": "a position, weight, rating or price is below 0 or not like 12.50; an id too long",
         "unknown split": "the split is none of train, validation, test",
         "repeat": "every field is as in an earlier row, time included",
         "repeated item": "the item stands in the catalogue already, earlier in the file",
