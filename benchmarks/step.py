@@ -167,7 +167,7 @@ def main() -> None:
                 "ours": Ours(10_000_000, *given).step,
                 "plain": Plain(10_000_000, *given, dense=True).step,
             }
-            seconds["step, N = 10 million"] = times = interleaved(variants, 3, warm_up=1)
+            seconds["step, N = 10 million"] = times = interleaved(variants, 3, warm_up=4)
             name = "whole step with history masks, N = 10 million"
             value = ratio(times, "ours", "plain")
             rows.append(Row(name, "plain loss, same-item mask, dense Adam", value, "at most", 0.015))
