@@ -65,13 +65,14 @@ class SketchSettings(Settings):
 
     Attributes:
         top: so many of the most frequent items are looked at.
-        most_hours: alarm where the sketch was last updated longer than this before the end of the day before.
+        most_hours: alarm where the sketch was last updated longer than this before the day began. A night leaves it some
+            hours behind (what is held out of the day); from 24 hours on at least one night is missing.
         least_cover: alarm where the top covers less than this share of what it expects of the last hour's positives.
         fewest: fewer positives in the last hour than this say nothing; more hours are then taken.
     """
 
     top: int = pydantic.Field(default=100, ge=1)
-    most_hours: float = pydantic.Field(default=36.0, gt=0)
+    most_hours: float = pydantic.Field(default=20.0, gt=0)
     least_cover: float = pydantic.Field(default=0.5, ge=0, le=1)
     fewest: int = pydantic.Field(default=50, ge=1)
 
