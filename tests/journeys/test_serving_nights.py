@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ import uvicorn
 from shops import make_shop, shop_frame
 
 from hatchway.data.importers.table import import_table
+from hatchway.errors import ArtefactError
 from hatchway.index.bundle import Bundle
 from hatchway.nightly.pointer import NightRecord, point_at, roll_back, write_record
 from hatchway.serving.app import create_app
@@ -255,3 +257,14 @@ def test_a_folder_without_a_published_night(hatchway: Callable[..., Any], tmp_pa
     (tmp_path / "nights" / "2026-03-01").mkdir(parents=True)
     ended = hatchway("serve", tmp_path / "nights")
     assert (ended.code, "has no published night yet; make one with: hatchway nightly" in ended.err) == (2, True)
+
+
+def test_a_night_without_its_bundle_is_named(tmp_path: Path) -> None:
+    """The remedy is another night, not a run."""
+    publish(tmp_path, "2026-03-01", 1)
+    publish(tmp_path, "2026-03-02", 2)
+    shutil.rmtree(tmp_path / "2026-03-02" / "bundle")
+    with pytest.raises(ArtefactError, match=r"2026-03-02.*no bundle any more.*hatchway rollback"):
+        bundle_of(tmp_path)
+    assert roll_back(tmp_path) == "2026-03-01"
+    assert Bundle.open(bundle_of(tmp_path)).manifest.origin["day"] == "2026-03-01"

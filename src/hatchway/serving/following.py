@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hatchway.artefacts.manifest import MANIFEST
-from hatchway.errors import DataError, HatchwayError
+from hatchway.errors import ArtefactError, DataError, HatchwayError
 from hatchway.index.bundle import Bundle
 from hatchway.nightly.pointer import CURRENT, current, night_folders
 
@@ -91,12 +91,18 @@ def bundle_of(nights: Path) -> Path:
 
     Raises:
         DataError: no night was published.
-        ArtefactError: the pointer leads nowhere.
+        ArtefactError: the pointer leads nowhere, or the night has lost its bundle.
     """
     night = current(nights)
     if night is None:
         raise DataError(f"{nights} has no published night yet; make one with: hatchway nightly STORE --day DAY")
-    return night.resolve() / "bundle"
+    bundle = night.resolve() / "bundle"
+    if not bundle.is_dir():
+        raise ArtefactError(
+            f"the night of {night.name}, which {nights / CURRENT} leads to, has no bundle any more; serve an earlier one "
+            f"(hatchway rollback {nights}) or run the night of the next day"
+        )
+    return bundle
 
 
 def newest_day(nights: Path) -> str | None:
