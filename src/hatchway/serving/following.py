@@ -99,8 +99,8 @@ def bundle_of(nights: Path) -> Path:
     bundle = night.resolve() / "bundle"
     if not bundle.is_dir():
         raise ArtefactError(
-            f"the night of {night.name}, which {nights / CURRENT} leads to, has no bundle any more; serve an earlier one "
-            f"(hatchway rollback {nights}) or run the night of the next day"
+            f"the night of {night.name}, which {nights / CURRENT} leads to, has no bundle any more; serve an "
+            f"earlier one (hatchway rollback {nights}) or run the night of the next day"
         )
     return bundle
 
