@@ -65,8 +65,8 @@ class SketchSettings(Settings):
 
     Attributes:
         top: so many of the most frequent items are looked at.
-        most_hours: alarm where the sketch was last updated longer than this before the day began. A night leaves it some
-            hours behind (what is held out of the day); from 24 hours on at least one night is missing.
+        most_hours: alarm where the sketch was last updated longer than this before the day began. A night leaves it
+            some hours behind (what is held out of the day); from 24 hours on at least one night is missing.
         least_cover: alarm where the top covers less than this share of what it expects of the last hour's positives.
         fewest: fewer positives in the last hour than this say nothing; more hours are then taken.
     """
