@@ -310,9 +310,9 @@ def test_draws_that_are_no_number_of_draws_are_refused(draws: float) -> None:
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     """The message says what is allowed."""
-    with pytest.raises(SettingsError, match="0 or more draws"):
+    with pytest.raises(SettingsError, match="-1 uniform draws; allowed: 0 or more"):
         Uniform(10, -1)
-    with pytest.raises(SettingsError, match="at least one item"):
+    with pytest.raises(SettingsError, match="there is no item to draw"):
         Uniform(0, 5)
     with pytest.raises(SettingsError, match="one flag an item"):
         Uniform(5, 1, LIVING)

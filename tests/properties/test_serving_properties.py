@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hatchway.data.catalogue import Catalogue
+from hatchway.errors import UsageError
 from hatchway.index.build import IndexSettings
 from hatchway.index.bundle import BundleContents, write_bundle
 from hatchway.screening.similar import SimilarItems
@@ -112,6 +114,10 @@ def test_a_row_is_what_its_definition_says(
             row for row, is_gone in latest.items() if not is_gone
         }
         recommender = Recommender(bundle, stock, limits=limits)
+        if set(filters.categories) - set(frame["category"].drop_nulls()):  # nothing has it, so it is misspelt
+            with pytest.raises(UsageError, match="no item has the category"):
+                recommender.similar(asked, k, filters, collapse=collapse)
+            return
         found = recommender.similar(asked, k, filters, collapse=collapse)
 
     entries = frame.to_dicts()
