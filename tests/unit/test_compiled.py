@@ -100,15 +100,17 @@ def test_a_failure_in_any_part_is_raised() -> None:
 
 
 @pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
-def test_asking_ahead_changes_nothing() -> None:
-    """Within the array and beyond its ends; in plain Python it does nothing at all."""
+def test_asking_ahead_and_wide_vectors_change_nothing() -> None:
+    """Within the array and beyond its ends; in plain Python they do nothing at all."""
 
     @compiled.Compiled
     def total(numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
         """Sum what was asked for before."""
+        compiled.widest()
         result = 0
         for at in range(len(numbers)):
             compiled.ahead(numbers, at + 5)
+            compiled.far_ahead(numbers, at + 50)
             compiled.ahead_of_change(numbers, at - 5)
             result += int(numbers[at])
         return result
@@ -116,5 +118,7 @@ def test_asking_ahead_changes_nothing() -> None:
     numbers = np.arange(9)
     assert total(numbers) == 36
     compiled.ahead(numbers, 100)
+    compiled.far_ahead(numbers, 100)
     compiled.ahead_of_change(numbers, 100)
+    compiled.widest()
     assert numbers.tolist() == list(range(9))

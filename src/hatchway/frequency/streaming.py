@@ -92,7 +92,7 @@ class StreamingFrequency(IndependentRows):
         self._positives = 0
         on_cpu = device.type == "cpu"
         self._compiled = on_cpu and available() if use_compiled is None else use_compiled
-        self._views: tuple[Array, Array, Array]
+        self._views: tuple[Array, Array]
         self._hold(self._untouched(settings.buckets or catalogue).to(device))
 
     @property
@@ -273,8 +273,7 @@ class StreamingFrequency(IndependentRows):
         """Keep the cells, and the views of them that are needed at every step."""
         self._cells, self._flat = cells, cells.view(-1, 2)
         if self._compiled:
-            bits = cells.view(-1)
-            self._views = (bits.numpy(), bits.view(torch.float64).numpy(), self._salts.numpy())
+            self._views = (cells.view(-1).numpy(), self._salts.numpy())
 
     def _cells_for(self, catalogue: int) -> Tensor:
         if self.settings.buckets or catalogue == self.catalogue:

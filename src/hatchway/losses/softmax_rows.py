@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hatchway.compiled import CompiledInAnyOrder, suits
+from hatchway.compiled import CompiledInAnyOrder, suits, widest
 
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
@@ -78,6 +78,7 @@ def _in_one_pass(
     2^n · exp(r) with a polynomial for the remainder (Cephes' expf, error 1e-7); the loops have no branch, so that they
     become vector instructions.
     """
+    widest()
     turned, last = np.int32(0x7FFFFFFF), np.int32(31)
     for at in range(len(rows)):
         logits[rows[at], columns[at]] += values[at]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hatchway.compiled import Compiled, CompiledInAnyOrder, at_once, parts_of, suits
+from hatchway.compiled import Compiled, CompiledInAnyOrder, ahead_of_change, at_once, parts_of, suits
 from hatchway.towers.lookups import LookedUp
 
 Float32 = npt.NDArray[np.float32]
@@ -21,7 +21,9 @@ Int64 = npt.NDArray[np.int64]
 
 
 _AHEAD = 16
-"""Rows that are fetched from memory together."""
+"""Rows between asking for a row and moving it: as many are on their way from memory at a time."""
+_LINE = 16
+"""Numbers of a row that memory brings together."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,12 @@ def _compiled(
     )
     distinct, starts, order = _grouped(at)
     vectors, squares = table.detach().numpy(), square.numpy()
+    flat = vectors.reshape(-1)
     times = np.empty(0, np.float32) if updates is None else updates.numpy()
     numbers = np.float32(rule.rate), np.float32(rule.decay), np.float32(rule.shrink), np.float32(rule.epsilon)
 
     def work(_: int, begin: int, end: int) -> None:
-        _move(vectors, squares, times, distinct, starts, order, back, factor, gradient, *numbers, begin, end)
+        _move(vectors, flat, squares, times, distinct, starts, order, back, factor, gradient, *numbers, begin, end)
 
     at_once(work, parts_of(len(distinct), 1024))
 
@@ -148,8 +151,9 @@ def _grouped(rows: Int64) -> tuple[Int64, Int32, Int32]:
 
 
 @CompiledInAnyOrder
-def _move(  # noqa: C901  a compiled loop calls nothing
+def _move(
     table: Float32,
+    flat: Float32,
     square: Float32,
     updates: Float32,
     distinct: Int64,
@@ -164,22 +168,21 @@ def _move(  # noqa: C901  a compiled loop calls nothing
     epsilon: np.float32,
     begin: int,
     end: int,
-) -> np.float32:
-    """Move the rows of some groups with the arithmetic of the plain path; what is returned means nothing."""
+) -> None:
+    """Move the rows of some groups with the arithmetic of the plain path; ``flat`` is ``table`` in one dimension."""
     width = table.shape[1]
     one, less = np.float32(1.0), rate * shrink
     gradient = np.empty(width, np.float32)
-    touched = np.float32(0.0)
     for u in range(begin, end):
-        if (u - begin) % _AHEAD == 0:
-            # A row is seldom in any cache. Asked for together, some rows arrive in little more than the time of one.
-            for coming in range(u, min(u + _AHEAD, end)):
-                touched += square[distinct[coming]]
-                for x in range(0, width, 16):
-                    touched += table[distinct[coming], x]
+        # A row is seldom in any cache.
+        coming = distinct[min(u + _AHEAD, end - 1)]
+        ahead_of_change(square, coming)
+        for x in range(0, width, _LINE):
+            ahead_of_change(flat, coming * width + x)
+        source, factor = places[order[starts[u]]], factors[order[starts[u]]]
         for x in range(width):
-            gradient[x] = np.float32(0.0)
-        for at in range(starts[u], starts[u + 1]):
+            gradient[x] = gradients[source, x] * factor
+        for at in range(starts[u] + 1, starts[u + 1]):
             source, factor = places[order[at]], factors[order[at]]
             for x in range(width):
                 gradient[x] += gradients[source, x] * factor
@@ -200,4 +203,3 @@ def _move(  # noqa: C901  a compiled loop calls nothing
         step = -rate / (np.sqrt(scale) + epsilon)
         for x in range(width):
             table[row, x] += gradient[x] * step - less * table[row, x]
-    return touched
