@@ -5,7 +5,8 @@ Usage: python benchmarks/step.py [--rounds 9] [--only small flat dense]
 The item tower is a table and 64 to 128 to 64; the query tower pools the history's rows of the same table and has layers
 of its own. Ours: the ledger's negatives and masks, the sampled softmax, the row-wise optimiser. Plain: whole matrices,
 compared with all history items, and SparseAdam (a million items) or Adam (ten million; that one masks the same item
-alone, and is left out where less memory is free than it needs). Writes step.json beside this file.
+alone, and is left out where less memory is free than it needs). The process keeps freed memory, for both, as
+``hatchway train`` does. Writes step.json beside this file.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from hatchway.negatives.ledger import with_masked, with_own_masked
 from hatchway.negatives.sources import Reason, SharedSource
 from hatchway.screening.engaged import engaged_columns, engaged_own
 from hatchway.towers.tables import Table, bag, empty_rows
+from hatchway.training.memory import keep_freed_memory
 from hatchway.training.optimiser import RowWiseAdagrad
 
 ROWS, BATCHES = 4_096, 4
@@ -140,6 +142,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", nargs="+", choices=["small", "flat", "dense"], default=["small", "flat", "dense"])
     options = parser.parse_args()
+    keep_freed_memory()
     rows: list[Row] = []
     seconds: dict[str, dict[str, list[float]]] = {}
     if "small" in options.only:

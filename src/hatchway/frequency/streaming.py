@@ -231,18 +231,18 @@ class StreamingFrequency(IndependentRows):
 
     def _record(self, positives: Tensor, *, read: bool) -> Tensor:
         """Take in a batch and return the chances of its positives; none if they are not read."""
-        if positives.dtype != torch.int64 or positives.ndim != 1 or positives.numel() > _MOST_BATCH:
+        size = positives.numel()
+        if positives.dtype is not torch.int64 or positives.ndim != 1 or size > _MOST_BATCH:
             raise DataError(
                 f"positives have shape {tuple(positives.shape)} and dtype {positives.dtype}; allowed: [B] int64 item "
                 f"rows, at most {_MOST_BATCH:,} at a time"
             )
         once, most = self._once, self._most
-        batches, seen = self._batches + 1, self._positives + positives.numel()
+        batches, seen = self._batches + 1, self._positives + size
         clock, floor = batches if once else seen, self._floor(batches, seen)
         if self._compiled:
-            items = positives.numpy()
-            chances = np.empty(items.size if read else 0)
-            if not record_loop(*self._views, items, clock, most, once, floor, chances):
+            chances = np.empty(size if read else 0)
+            if not record_loop(*self._views, positives.numpy(), clock, most, once, floor, chances):
                 raise self._outside(positives)
             found = torch.from_numpy(chances)
         else:
@@ -267,7 +267,9 @@ class StreamingFrequency(IndependentRows):
     def _floor(self, batches: int, seen: int) -> float:
         """Return what an item that was never seen answers."""
         floor = floor_of(self.catalogue, seen)
-        return -math.expm1(seen / max(batches, 1) * math.log1p(-floor)) if self._once and floor < 1 else floor
+        if not self._once or floor == 1.0:
+            return floor
+        return -math.expm1(seen / max(batches, 1) * math.log1p(-floor))
 
     def _hold(self, cells: Tensor) -> None:
         """Keep the cells, and the views of them that are needed at every step."""
