@@ -81,7 +81,7 @@ class CountMin(IndependentRows):
         if self._scale < _RESCALE_BELOW:
             self._counts *= self._scale
             self._scale = 1.0
-        items, copies = positives.unique(return_counts=True)
+        items, copies = positives.to(self._counts.device).unique(return_counts=True)
         places = buckets_of(items, self._salts, self._counts.shape[1])
         added = copies.to(torch.float64) / self._scale
         if self.settings.conservative:
@@ -99,10 +99,10 @@ class CountMin(IndependentRows):
         Returns:
             [M] float64, at least the floor and at most 1.
         """
-        places = buckets_of(items, self._salts, self._counts.shape[1])
+        places = buckets_of(items.to(self._counts.device), self._salts, self._counts.shape[1])
         counts = self._counts.gather(1, places).amin(0) * self._scale
         floor = floor_of(self.catalogue, int(self._total))
-        return (counts / max(self._total, 1.0)).clamp(min=floor, max=1.0)
+        return (counts / max(self._total, 1.0)).clamp(min=floor, max=1.0).to(items.device)
 
     def grow(self, catalogue: int) -> None:
         """Go over to a larger catalogue: estimates stay, the floor follows N.

@@ -53,7 +53,7 @@ class ExactCounts:
                 f"item row {int(strangers.flatten()[0])} has no count; there are counts of rows 0 to "
                 f"{len(self.counts) - 1}: give one for every item of the catalogue, and item rows, not external ids"
             )
-        return self.counts[items]
+        return self.counts[items.to(self.counts.device)].to(items.device)
 
     def others(self, items: Tensor, batch: int) -> Tensor:
         """``(B - 1) c(j) / (T - 1)``; see :class:`~hatchway.frequency.protocol.Frequency`.

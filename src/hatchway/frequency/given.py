@@ -77,7 +77,7 @@ class GivenFrequency(IndependentRows):
 
     def chances(self, items: Tensor) -> Tensor:
         """Return the chance that one positive is the item, [M] float64."""
-        return self.table.to(items.device)[items]
+        return self.table[items.to(self.table.device)].to(items.device)
 
 
 def _checked(values: Tensor, name: str) -> Tensor:

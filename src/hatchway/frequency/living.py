@@ -33,7 +33,7 @@ class LivingOnly:
             )
 
     def _masked(self, items: Tensor, answers: Tensor) -> Tensor:
-        return torch.where(self.living.to(items.device)[items], answers, 0.0)
+        return torch.where(self.living[items.to(self.living.device)].to(items.device), answers, 0.0)
 
     def others(self, items: Tensor, batch: int) -> Tensor:
         """See :class:`~hatchway.frequency.protocol.Frequency`; 0 for an expired item."""

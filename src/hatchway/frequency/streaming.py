@@ -242,27 +242,28 @@ class StreamingFrequency(IndependentRows):
         clock, floor = batches if once else seen, self._floor(batches, seen)
         if self._compiled:
             chances = np.empty(size if read else 0)
-            if not record_loop(*self._views, positives.numpy(), clock, most, once, floor, chances):
+            if not record_loop(*self._views, positives.cpu().numpy(), clock, most, once, floor, chances):
                 raise self._outside(positives)
             found = torch.from_numpy(chances)
         else:
-            places = self._places(positives)
+            places = self._places(positives.to(self._cells.device))
             at, copies = places.reshape(-1).unique(return_counts=True)
             gaps.record(self._flat, at, torch.ones_like(copies) if once else copies, clock, most)
             wanted = self._flat[places if read else places[:0]]
             found = gaps.chances(wanted, clock, open_gaps=False).clamp(min=floor, max=1.0)
         self._batches, self._positives = batches, seen
-        return found
+        return found if positives.is_cpu else found.to(positives.device)
 
     def _read(self, items: Tensor) -> Tensor:
         clock, floor = self._batches if self._once else self._positives, self._floor(self._batches, self._positives)
         if not self._compiled:
-            found = gaps.chances(self._flat[self._places(items)], clock, open_gaps=self.settings.open_gaps)
-            return found.clamp(min=floor, max=1.0)
+            places = self._places(items.to(self._cells.device))
+            found = gaps.chances(self._flat[places], clock, open_gaps=self.settings.open_gaps)
+            return found.clamp(min=floor, max=1.0).to(items.device)
         out = torch.empty(len(items), dtype=torch.float64)
-        if not read_loop(*self._views, items.numpy(), clock, self.settings.open_gaps, floor, out.numpy()):
+        if not read_loop(*self._views, items.cpu().numpy(), clock, self.settings.open_gaps, floor, out.numpy()):
             raise self._outside(items)
-        return out
+        return out.to(items.device)
 
     def _floor(self, batches: int, seen: int) -> float:
         """Return what an item that was never seen answers."""

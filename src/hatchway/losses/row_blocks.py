@@ -92,7 +92,7 @@ def _run(
     """Compute the losses and, where ``weight`` is given, the gradients of ``(weight * loss).sum()``."""
     rows, step = len(query), _rows_per_block(len(columns))
     starts = range(0, rows, step)
-    bounds = adjustments.bounds(torch.tensor([*starts, rows], device=query.device))
+    bounds = adjustments.bounds(torch.arange(0, rows + step, step, device=query.device))
     parts = parts_of(len(starts), 2) if query.device.type == "cpu" else [(0, len(starts))]
     buffers = query.new_empty(len(parts), min(step, rows), len(columns))
     shares = extra.clone(memory_format=torch.contiguous_format)

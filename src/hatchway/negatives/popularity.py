@@ -86,8 +86,9 @@ class PopularityDistribution:
 
     def chance(self, items: Tensor) -> Tensor:
         """``count ** beta`` of the living items, divided by its sum over them."""
-        living = None if self.living is None else self.living[items]
-        return self._weights(self.counts[items], living) / self._total
+        at = items.to(self.counts.device)
+        living = None if self.living is None else self.living[at]
+        return (self._weights(self.counts[at], living) / self._total).to(items.device)
 
 
 class Popularity(SharedDraws):

@@ -70,6 +70,7 @@ class TableColumns:
                 f"{self.source.name.lower()} negatives are looked up by engagement row: give rows, one for each of the "
                 f"{len(positives)} positives"
             )
+        rows = rows.cpu()  # where the table lies
         if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(self.table):
             stranger = int(rows.min()) if int(rows.min()) < 0 else int(rows.max())
             raise DataError(
@@ -83,7 +84,7 @@ class TableColumns:
             math.ceil(self.most), longest
         )  # columns that no row could fill would cost all the same
         if math.ceil(self.most) != self.most:
-            each = negatives_of_rows(self.most, len(rows), generator).clamp(max=longest)
+            each = negatives_of_rows(self.most, len(rows), generator).cpu().clamp(max=longest)
         places = choose_places(lengths[rows], each, generator)
         chosen = items[(begin[rows, None] + places).clamp(min=0, max=len(items) - 1)].long()
         return torch.where(places < 0, -1, chosen).to(positives.device)
@@ -104,9 +105,9 @@ def choose_places(lengths: Tensor, most: int | Tensor, generator: torch.Generato
     (Bentley and Floyd 1987).
 
     Args:
-        lengths: [B] int64 length of each list.
+        lengths: [B] int64 length of each list, on the CPU.
         most: H, or [B] int64, each list's own, whose largest is H.
-        generator: where the choice comes from; on the CPU.
+        generator: where the choice comes from.
 
     Returns:
         [B, H] int64 places within each list, −1 where the list is shorter than H.
@@ -117,7 +118,8 @@ def choose_places(lengths: Tensor, most: int | Tensor, generator: torch.Generato
     for step in range(widest):
         # The place that comes into reach with this step; a place that was chosen before is replaced by it.
         newest = lengths - wanted + step
-        any_place = (torch.rand(len(lengths), generator=generator, dtype=torch.float64) * (newest + 1)).long()
+        drawn = torch.rand(len(lengths), generator=generator, dtype=torch.float64, device=generator.device).cpu()
+        any_place = (drawn * (newest + 1)).long()
         again = (chosen[:, :step] == any_place[:, None]).any(1)
         chosen[:, step] = torch.where(step < wanted, torch.where(again, newest, any_place), -1)
     return chosen
