@@ -45,7 +45,8 @@ def sampled_softmax(
             where H is 0.
         temperature: divides every score, before the correction; a scalar, or a scalar tensor that is learned.
         alpha: weight of the correction; 0 is none, 1 is the full one.
-        weight: [B] weights of the rows, 0 or more; the mean is over the weights. None weighs all alike.
+        weight: [B] weights of the rows, 0 or more; the mean is over the weights. None weighs all alike. They may be
+            learned.
         reduction: ``"mean"``, or ``"none"`` for the rows' own losses (weighted, not averaged).
         products: ``"bf16"`` rounds the factors of matrix products where the processor multiplies those more quickly
             (gradients within .6 % in ordinary use); see :data:`~hatchway.losses.row_blocks.Products`.
@@ -71,12 +72,15 @@ def sampled_softmax(
         bias = -alpha * ledger.log_count
         rows = torch.ones(len(query), device=query.device) if weight is None else weight.float()
         total = rows.sum()
-        per_row = reduction == "none"
-        known = None if per_row else rows / total
+        # Weights that are learned need the rows' losses; others are known before the loss is, which saves a pass.
+        learned = weight is not None and weight.requires_grad and torch.is_grad_enabled()
+        known = None if learned or reduction == "none" else rows / total
         summed, losses = row_block_losses(
             scaled, columns.float(), extra, bias, adjustments(ledger, alpha), known, products
         )
-        return losses * rows if per_row else summed
+        if known is not None:
+            return summed
+        return losses * rows if reduction == "none" else (losses * rows).sum() / total
 
 
 def _own_logits(scaled: Tensor, own: Tensor, ledger: Ledger, alpha: float) -> Tensor:
@@ -145,6 +149,8 @@ class SampledSoftmax(Tempered):
 
 
 def _check(query: Tensor, positive: Tensor, columns: Tensor, ledger: Ledger, own: Tensor | None) -> None:
+    if query.dim() != 2:
+        raise DataError(f"query has shape {tuple(query.shape)}; allowed: [B, d]")
     batch, width = query.shape
     most = ledger.own_items.shape[1]
     wanted = {

@@ -10,16 +10,18 @@ from hatchway.negatives.table_columns import TableColumns
 
 
 def shared_at_share(sources: Sequence[SharedSource], share: float) -> list[SharedSource]:
-    """Return shared sources with a share of their draws, at least one; in-batch columns and the queue stay whole.
+    """Return shared sources with a share of their draws; in-batch columns and the queue stay whole.
 
-    The number of draws is a whole one, and the resized source counts with it: the account stays exact.
+    The number is a whole one, at least one of some, and the resized source counts with it: the account stays exact.
 
     Args:
         sources: as they are at the top of the schedule.
         share: above 0 to 1.
     """
     return [
-        source.resized(max(round(source.draws * share), 1)) if isinstance(source, SharedDraws) else source
+        source.resized(max(round(source.draws * share), 1))
+        if isinstance(source, SharedDraws) and source.draws
+        else source
         for source in sources
     ]
 

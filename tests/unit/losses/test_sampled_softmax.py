@@ -5,10 +5,15 @@ from typing import Literal
 
 import pytest
 import torch
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from hatchway.errors import DataError, SettingsError, UsageError
+from hatchway.frequency.exact import ExactCounts
 from hatchway.losses.sampled_softmax import SampledSoftmax, sampled_softmax
-from hatchway.negatives.ledger import Ledger, account
+from hatchway.negatives.in_batch import InBatch
+from hatchway.negatives.ledger import Ledger, PositiveCorrection, account, draw_ledger
+from hatchway.negatives.sources import SharedSource
 from hatchway.negatives.uniform import Uniform
 
 KINDS = torch.full((3,), 2, dtype=torch.int8)
@@ -107,6 +112,8 @@ def test_what_cannot_be_a_batch_is_refused() -> None:
         sampled_softmax(one, one, torch.ones(2, 2), ledger())
     with pytest.raises(DataError, match=r"positive has shape \(2, 2\), expected \(1, 2\)"):
         sampled_softmax(one, torch.ones(2, 2), torch.ones(3, 2), ledger())
+    with pytest.raises(DataError, match=r"query has shape \(1, 1, 2\); allowed: \[B, d\]"):
+        sampled_softmax(one[None], one, torch.ones(3, 2), ledger())
     with pytest.raises(DataError, match="not all 0"):
         sampled_softmax(one, one, torch.ones(3, 2), ledger(), weight=torch.zeros(1))
     with pytest.raises(DataError, match="a sum that float32 can hold"):
@@ -124,6 +131,66 @@ def test_what_cannot_be_a_batch_is_refused() -> None:
             SampledSoftmax(0.1, alpha)
     with pytest.raises(SettingsError, match="reduction is 'sum'; allowed: mean, none"):
         sampled_softmax(one, one, torch.ones(3, 2), ledger(), reduction="sum")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_weights_can_be_learned(reduction: Literal["mean", "none"]) -> None:
+    """Their gradient is that of the weighted mean, and the vectors' is the same as with weights that are not."""
+    generator = torch.Generator().manual_seed(3)
+    positives = torch.tensor([0, 4, 0, 2])
+    made = account(positives, torch.tensor([1, 2, 0]), KINDS, [Uniform(6, 3)], "uncorrected")
+    query, positive, columns = (torch.randn(n, 5, generator=generator, requires_grad=True) for n in (4, 4, 3))
+    weight = torch.tensor([0.0, 1.0, 3.0, 0.5])
+    learned = weight.clone().requires_grad_()
+
+    def mean(by: Tensor) -> Tensor:
+        loss = sampled_softmax(query, positive, columns, made, weight=by, reduction=reduction)
+        return loss if reduction == "mean" else loss.sum() / by.sum()
+
+    rows = sampled_softmax(query, positive, columns, made, reduction="none").detach()
+    loss = mean(learned)
+    (by_weight,) = torch.autograd.grad(loss, learned, retain_graph=True)
+    torch.testing.assert_close(by_weight, (rows - loss.detach()) / weight.sum())
+    vectors = query, positive, columns
+    torch.testing.assert_close(torch.autograd.grad(loss, vectors), torch.autograd.grad(mean(weight), vectors))
+
+
+@pytest.mark.parametrize("correction", ["count", "yi"])
+def test_what_float32_leaves_of_a_query_beside_copies_of_its_positive(correction: PositiveCorrection) -> None:
+    """Late in a training the gradients of positives and columns keep their digits, and what a query's loses is noise.
+
+    The positive pulls by 1 less its share, its copies push by theirs; each is right to 1e-6, and what the two leave
+    of a query's gradient is off by some 1e-7 of them, however small it is.
+    """
+    generator = torch.Generator().manual_seed(1)
+    table = normalize(torch.randn(50, 16, generator=generator), dim=1)
+    epoch = torch.arange(50).repeat_interleave(torch.randint(1, 40, (50,), generator=generator))
+    positives = epoch[torch.randperm(len(epoch), generator=generator)[:64]]
+    sources: list[SharedSource] = [InBatch(ExactCounts(torch.bincount(epoch, minlength=50))), Uniform(50, 40)]
+    made = draw_ledger(positives, sources, generator, correction)
+    near = table[positives] + 0.02 * torch.randn(64, 16, generator=generator)
+    temperature, found = 0.05, []
+    for dtype in (torch.float32, torch.float64):
+        query, positive, columns = (
+            part.to(dtype).requires_grad_() for part in (near, table[positives], table[made.items])
+        )
+        if dtype == torch.float32:
+            loss = sampled_softmax(query, positive, columns, made, temperature=temperature)
+        else:
+            logits = query @ columns.T / temperature - made.log_count
+            logits[made.copy_rows, made.copy_columns] += (
+                made.log_count[made.copy_columns] - made.positive_log_count[made.copy_rows]
+            )
+            logits[made.masked.rows, made.masked.columns] = -torch.inf
+            own = (query * positive).sum(1) / temperature - made.positive_log_count
+            loss = (torch.cat([own[:, None], logits], 1).logsumexp(1) - own).mean()
+        found.append([grad.double() for grad in torch.autograd.grad(loss, (query, positive, columns))])
+    off = [float((one - exact).norm()) for one, exact in zip(*found, strict=True)]
+    query_size, *sizes = (float(exact.norm()) for exact in found[1])
+    assert all(error <= 1e-5 * size for error, size in zip(off[1:], sizes, strict=True))
+    # Its terms are that large: half of the row's weight, a vector of length 1, divided by the temperature.
+    assert off[0] <= 1e-6 * 0.5 / temperature / math.sqrt(64)
+    assert query_size < 0.01
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])

@@ -20,6 +20,7 @@ from hatchway.negatives.ledger import Ledger
 from hatchway.negatives.scheduled import own_at_share, shared_at_share
 from hatchway.negatives.settings import NegativesSettings
 from hatchway.negatives.sources import Source
+from hatchway.negatives.uniform import Uniform
 from hatchway.randomness import torch_stream
 from hatchway.towers.build import build_model
 from hatchway.towers.settings import ModelSettings
@@ -92,6 +93,16 @@ def test_what_is_not_drawn_stays(log: Log) -> None:
     drawn = own[1].draw(torch.full((50,), 30), kept, torch_stream(1, "few"))
     assert (drawn >= 0).sum(1).tolist() == [1] * 50
     assert (own[1].source, own[1].log_weight) == (Source.IMPRESSIONS, impressions.log_weight)
+
+
+def test_a_source_without_draws_stays_without() -> None:
+    """Some draws are one at least at every step; none are none, also where there is nothing that could be drawn."""
+    sources = [Uniform(40, 3), Uniform(40, 0), Uniform(40, 0, torch.zeros(40, dtype=torch.bool))]
+    assert [source.draw(torch.arange(2), torch_stream(1)).tolist() for source in shared_at_share(sources, 0.1)][1:] == [
+        [],
+        [],
+    ]
+    assert len(shared_at_share(sources, 0.1)[0].draw(torch.arange(2), torch_stream(1))) == 1
 
 
 def test_a_real_number_of_impressions_is_a_fair_choice() -> None:
