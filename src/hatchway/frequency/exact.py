@@ -8,6 +8,7 @@ from torch import Tensor
 
 from hatchway.errors import DataError
 from hatchway.frequency.absence import log_absent
+from hatchway.frequency.item_rows import of_items
 
 
 @dataclass(frozen=True)
@@ -42,18 +43,7 @@ class ExactCounts:
         return self._counts_of(items).to(torch.float64)
 
     def _counts_of(self, items: Tensor) -> Tensor:
-        """Look counts up.
-
-        Raises:
-            DataError: an item row has no count.
-        """
-        if items.numel() and not 0 <= int(items.min()) <= int(items.max()) < len(self.counts):
-            strangers = items[(items < 0) | (items >= len(self.counts))]
-            raise DataError(
-                f"item row {int(strangers.flatten()[0])} has no count; there are counts of rows 0 to "
-                f"{len(self.counts) - 1}: give one for every item of the catalogue, and item rows, not external ids"
-            )
-        return self.counts[items.to(self.counts.device)].to(items.device)
+        return of_items(self.counts, items)
 
     def others(self, items: Tensor, batch: int) -> Tensor:
         """``(B - 1) c(j) / (T - 1)``; see :class:`~hatchway.frequency.protocol.Frequency`.

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from hatchway.errors import DataError
 from hatchway.frequency.independent import IndependentRows
+from hatchway.frequency.item_rows import of_items
 
 _SLACK = 1e-4
 """How far a sum may be from what it should be: float32 sums over a catalogue are no better."""
@@ -77,7 +78,7 @@ class GivenFrequency(IndependentRows):
 
     def chances(self, items: Tensor) -> Tensor:
         """Return the chance that one positive is the item, [M] float64."""
-        return self.table[items.to(self.table.device)].to(items.device)
+        return of_items(self.table, items)
 
 
 def _checked(values: Tensor, name: str) -> Tensor:

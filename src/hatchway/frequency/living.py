@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from hatchway.errors import DataError
+from hatchway.frequency.item_rows import of_items
 from hatchway.frequency.protocol import Frequency
 
 
@@ -33,7 +34,7 @@ class LivingOnly:
             )
 
     def _masked(self, items: Tensor, answers: Tensor) -> Tensor:
-        return torch.where(self.living[items.to(self.living.device)].to(items.device), answers, 0.0)
+        return torch.where(of_items(self.living, items), answers, 0.0)
 
     def others(self, items: Tensor, batch: int) -> Tensor:
         """See :class:`~hatchway.frequency.protocol.Frequency`; 0 for an expired item."""

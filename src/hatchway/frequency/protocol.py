@@ -12,6 +12,9 @@ class Frequency(Protocol):
     Columns that keep every copy are corrected by the expected number of copies. Columns that are de-duplicated hold an
     item once or not at all, and are corrected by the chance of being in at all: ``1 - exp(log_absent_...)``. Sources
     that draw independently add up their logarithms of absence.
+
+    Item rows are those of one catalogue. Where every item has a value of its own, a row outside the catalogue is
+    refused (DataError). A sketch cannot tell: its hashes have no last item.
     """
 
     def others(self, items: Tensor, batch: int) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from hatchway.errors import DataError
 from hatchway.frequency.independent import IndependentRows, floor_of
+from hatchway.frequency.item_rows import check_item_rows, of_items
 from hatchway.frequency.restoring import restored
 
 
@@ -34,14 +35,24 @@ class RunningCounts(IndependentRows):
         return len(self._counts)
 
     def update(self, positives: Tensor) -> None:
-        """Take in one batch; see :class:`~hatchway.frequency.protocol.LearnedFrequency`."""
+        """Take in one batch; see :class:`~hatchway.frequency.protocol.LearnedFrequency`.
+
+        Raises:
+            DataError: the item rows are not whole numbers, or not of the catalogue.
+        """
+        if positives.dtype != torch.int64 or positives.ndim != 1:
+            raise DataError(
+                f"positives have shape {tuple(positives.shape)} and dtype {positives.dtype}; "
+                "allowed: [B] int64 item rows"
+            )
+        check_item_rows(positives, self.catalogue)
         self._counts += torch.bincount(positives.cpu(), minlength=len(self._counts))
 
     def chances(self, items: Tensor) -> Tensor:
         """Return the share of the positives seen, at least :func:`~hatchway.frequency.independent.floor_of`."""
         seen = int(self._counts.sum())
-        shares = self._counts[items.cpu()].to(torch.float64) / max(seen, 1)
-        return shares.clamp(min=floor_of(self.catalogue, seen)).to(items.device)
+        shares = of_items(self._counts, items).to(torch.float64) / max(seen, 1)
+        return shares.clamp(min=floor_of(self.catalogue, seen))
 
     def grow(self, catalogue: int) -> None:
         """Go over to a larger catalogue, whose new items have not been seen.

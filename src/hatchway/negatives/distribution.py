@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from hatchway.errors import SettingsError
+from hatchway.frequency.item_rows import check_item_rows
 
 _RANDOM = 2**62
 """Random numbers below this are brought below N by the remainder; with N = 20 million no item gains 1e-11 of itself.
@@ -30,13 +31,29 @@ class Distribution(Protocol):
         ...
 
     def chance(self, items: Tensor) -> Tensor:
-        """Return the chance of each item in a single draw, [M] float64; 0 for what is never drawn."""
+        """Return the chance of each item in a single draw, [M] float64; 0 for items that are never drawn.
+
+        Raises:
+            DataError: an item row is not in the catalogue: a mistake, not an item that is never drawn.
+        """
         ...
 
 
 def random_numbers(count: int, generator: torch.Generator) -> Tensor:
     """Return ``count`` random whole numbers of 62 bits, [count] int64, on the generator's device."""
     return torch.randint(_RANDOM, (count,), generator=generator, device=generator.device)
+
+
+def check_living(living: Tensor | None, shape: tuple[int, ...]) -> None:
+    """Refuse flags of another catalogue, and numbers in their place.
+
+    Raises:
+        SettingsError: there is not one flag an item, or they are not bool.
+    """
+    if living is not None and (tuple(living.shape) != shape or living.dtype != torch.bool):
+        raise SettingsError(
+            f"living has shape {tuple(living.shape)} and dtype {living.dtype}; allowed: one flag an item, {shape} bool"
+        )
 
 
 @dataclass(frozen=True)
@@ -48,7 +65,7 @@ class UniformDistribution:
         living: [N] bool, the items that can be drawn; None for all. Nobody ignored a listing that was not on offer.
 
     Raises:
-        SettingsError: there is not one flag an item.
+        SettingsError: there is not one flag an item, or they are not flags.
     """
 
     catalogue: int
@@ -56,10 +73,7 @@ class UniformDistribution:
 
     def __post_init__(self) -> None:
         """Refuse flags of another catalogue."""
-        if self.living is not None and self.living.shape != (self.catalogue,):
-            raise SettingsError(
-                f"living has shape {tuple(self.living.shape)}; allowed: one flag an item, ({self.catalogue},)"
-            )
+        check_living(self.living, (self.catalogue,))
 
     @cached_property
     def _pool(self) -> Tensor | None:
@@ -76,7 +90,8 @@ class UniformDistribution:
         return drawn if self._pool is None else self._pool.to(drawn.device)[drawn]
 
     def chance(self, items: Tensor) -> Tensor:
-        """``1 / N`` with N the number of living items; 0 for the others."""
+        """``1 / N`` with N the number of living items; 0 for the others; see :class:`Distribution`."""
+        check_item_rows(items, self.catalogue)
         everywhere = torch.full(items.shape, 1 / max(self.size, 1), dtype=torch.float64, device=items.device)
         return everywhere if self.living is None else torch.where(self.living.to(items.device)[items], everywhere, 0.0)
 

@@ -9,7 +9,9 @@ from torch import Tensor
 
 from hatchway.compiled import suits
 from hatchway.errors import SettingsError
+from hatchway.frequency.item_rows import check_item_rows
 from hatchway.negatives.alias import Int32, build_alias, draw_alias, look_up
+from hatchway.negatives.distribution import check_living
 from hatchway.negatives.shared_draws import SharedDraws
 from hatchway.negatives.sources import Source
 
@@ -26,8 +28,8 @@ class PopularityDistribution:
         living: [N] bool, the items that can be drawn; None for all.
 
     Raises:
-        SettingsError: beta is not within 0 to 1, a count is negative, NaN or infinite, there is not one flag an item,
-            or no living item has a count.
+        SettingsError: beta is not within 0 to 1, a count is negative, NaN or infinite or there is not one an item,
+            there is not one flag an item, or no living item has a count or all together more than float64 holds.
     """
 
     counts: Tensor
@@ -38,16 +40,17 @@ class PopularityDistribution:
         """Refuse what cannot be drawn."""
         if not 0 <= self.beta <= 1:
             raise SettingsError(f"beta is {self.beta}; allowed: 0 (counted items alike) to 1 (popularity itself)")
+        if self.counts.ndim != 1:
+            raise SettingsError(f"counts have shape {tuple(self.counts.shape)}; allowed: one an item, [N]")
         # A comparison with NaN is false too.
         if len(self.counts) and not (float(self.counts.min()) >= 0 and float(self.counts.max()) < math.inf):
             raise SettingsError(
                 f"counts are from {float(self.counts.min()):g} to {float(self.counts.max()):g}; allowed: finite "
                 "numbers, 0 or more (how many training positives an item has)"
             )
-        if self.living is not None and self.living.shape != self.counts.shape:
-            raise SettingsError(
-                f"living has shape {tuple(self.living.shape)}; allowed: one flag an item, {tuple(self.counts.shape)}"
-            )
+        check_living(self.living, tuple(self.counts.shape))
+        if self._total == math.inf:
+            raise SettingsError("the counts are finite and their sum is not; allowed: a sum that float64 can hold")
         if not self._total > 0:
             raise SettingsError("no living item has a count above 0, so nothing can be drawn by popularity")
 
@@ -85,7 +88,8 @@ class PopularityDistribution:
         return draw_alias(self._table, places.to(self._table.device))
 
     def chance(self, items: Tensor) -> Tensor:
-        """``count ** beta`` of the living items, divided by its sum over them."""
+        """``count ** beta`` of the living items, divided by its sum over them; another row is refused (DataError)."""
+        check_item_rows(items, len(self.counts))
         at = items.to(self.counts.device)
         living = None if self.living is None else self.living[at]
         return (self._weights(self.counts[at], living) / self._total).to(items.device)
