@@ -313,7 +313,7 @@ def weights_by_item(mixture: Mixture, correction: PositiveCorrection, *, distinc
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-@pytest.mark.parametrize("name", ["mixed", "on purpose", "gathered", "popularity and queue beside in-batch"])
+@pytest.mark.parametrize("name", [name for name, mixture in MIXTURES.items() if mixture.in_batch])
 def test_yi_weighs_every_item_once_beside_in_batch_columns(name: str, distinct: bool) -> None:
     """Item by item, so whatever the scores are; items on purpose apart, which count once in rows that have them."""
     mixture = MIXTURES[name]
@@ -323,7 +323,7 @@ def test_yi_weighs_every_item_once_beside_in_batch_columns(name: str, distinct: 
     torch.testing.assert_close((columns + positives)[drawn], torch.ones(int(drawn.sum())).double(), rtol=1e-6, atol=0)
 
 
-@pytest.mark.parametrize("name", ["uniform", "popularity", "uniform and popularity", "queue", "by row"])
+@pytest.mark.parametrize("name", [name for name, mixture in MIXTURES.items() if not mixture.in_batch])
 def test_yi_without_in_batch_columns_has_the_positive_on_top(name: str) -> None:
     """No column is the row's own positive, so the columns alone stand for every item once; the positive is one more."""
     columns, positives = weights_by_item(MIXTURES[name], "yi", distinct=False)

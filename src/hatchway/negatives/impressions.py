@@ -14,12 +14,13 @@ class Impressions(TableColumns):
 
     Args:
         table: the lists, by engagement row; :func:`hatchway.data.impressions.shown_not_engaged` makes it.
-        most: how many of a row's items become columns at most.
+        most: how many of a row's items become columns at most; where it is not whole, the whole number below it or,
+            with the chance of its fraction, one more.
         weight: above 0: a column counts as so much; 1 for one.
 
     Raises:
         SettingsError: ``most`` is negative or the weight is not above 0.
     """
 
-    def __init__(self, table: RowTable, most: int, weight: float = 1.0) -> None:
+    def __init__(self, table: RowTable, most: float, weight: float = 1.0) -> None:
         super().__init__(table, most, Source.IMPRESSIONS, weight)

@@ -12,12 +12,13 @@ class Mined(TableColumns):
 
     Args:
         table: the lists, by engagement row.
-        most: how many of a row's items become columns at most.
+        most: how many of a row's items become columns at most; where it is not whole, the whole number below it or,
+            with the chance of its fraction, one more.
         weight: above 0: a column counts as so many; 1 for one.
 
     Raises:
         SettingsError: ``most`` is negative or the weight is not above 0.
     """
 
-    def __init__(self, table: RowTable, most: int = 2, weight: float = 1.0) -> None:
+    def __init__(self, table: RowTable, most: float = 2, weight: float = 1.0) -> None:
         super().__init__(table, most, Source.MINED, weight)

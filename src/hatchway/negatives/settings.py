@@ -23,10 +23,11 @@ class NegativesSettings(Settings):
         per_row_from: what those are drawn from.
         queue: past positives whose vectors are kept as they were; 0 for none.
         queue_warmup: steps before the queue is used; old vectors are the more wrong the faster the weights move.
-        impressions: at most so many of the items that were shown with the row and not engaged with; 0 for none.
+        impressions: at most so many of the items that were shown with the row and not engaged with, a number that need
+            not be whole; 0 for none.
         impressions_weight: down-weight of an impression, above 0 to 1.
-        mined: at most so many of the items that were mined for the row, if a table of them is handed to the training.
-            They stand alone only where this is given and all others are off.
+        mined: at most so many of the items that were mined for the row, a number that need not be whole, if a table of
+            them is handed to the training. They stand alone only where this is given and all others are off.
         mined_weight: weight of a mined item, above 0: it counts as so many items of the catalogue.
         schedule: how many of the draws above each step makes, from 1/k of them to all; None makes all of them at every
             step. It goes for what is drawn at random (uniform, popularity, per_row) and for impressions.
@@ -48,9 +49,9 @@ class NegativesSettings(Settings):
     per_row_from: Literal["uniform", "popularity"] = "uniform"
     queue: int = pydantic.Field(default=0, ge=0)
     queue_warmup: int = pydantic.Field(default=1000, ge=0)
-    impressions: int = pydantic.Field(default=0, ge=0)
+    impressions: float = pydantic.Field(default=0.0, ge=0)
     impressions_weight: float = pydantic.Field(default=1.0, gt=0, le=1)
-    mined: int = pydantic.Field(default=2, ge=0)
+    mined: float = pydantic.Field(default=2.0, ge=0)
     mined_weight: float = pydantic.Field(default=1.0, gt=0)
     schedule: ScheduleSettings | None = None
     frequency: Literal["exact", "streaming", "count-min"] = "exact"

@@ -11,9 +11,9 @@ pytestmark = pytest.mark.skipif(not compiled.available(), reason="numba is not i
 
 
 @pytest.mark.parametrize("number", [1, 2, 7, 1_000, 50_000])
-@pytest.mark.parametrize("law", ["alike", "zipf", "zeros", "one", "random"])
+@pytest.mark.parametrize("law", ["alike", "zipf", "zeros", "one", "random", "ties"])
 def test_tables_and_draws_are_the_same(number: int, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All alike, popular first, some impossible, one alone, any order."""
+    """All alike, popular first, some impossible, one alone, any order; giver and taker used up at the same time."""
     random = np.random.Generator(np.random.PCG64(number))
     weights = {
         "alike": np.ones(number),
@@ -21,6 +21,7 @@ def test_tables_and_draws_are_the_same(number: int, law: str, monkeypatch: pytes
         "zeros": np.where(np.arange(number) % 3 == 0, random.random(number) + 0.1, 0.0),
         "one": np.eye(1, number, number // 2)[0],
         "random": random.random(number) ** 4,
+        "ties": np.where(np.arange(number) % 2 == 0, 1.0, 3.0),
     }[law]
     places = torch.from_numpy(random.random(2_000))
     places[0] = 0.0

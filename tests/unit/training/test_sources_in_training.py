@@ -171,6 +171,25 @@ def test_every_source_of_the_settings_is_in_the_ledger(shown: Log) -> None:
     assert sources_in(plain, batch) == {Source.IN_BATCH, Source.UNIFORM}
 
 
+def test_every_number_by_row_is_a_real_one(log: Log) -> None:
+    """Draws, impressions and mined items of a row alike: the whole number below it, or with its fraction one more."""
+    rows = len(log.engagements)
+    table = RowTable.from_offsets(np.arange(rows + 1) * 5, np.tile(np.arange(5), rows))
+    settings = NegativesSettings(uniform=0, per_row=1.75, impressions=2.5, mined=0.25)
+    assert NegativesSettings.parse(settings.model_dump(mode="json")) == settings
+    shown = replace(log, impressions=table)
+    made = negatives_of(settings, shown, seed=1, dimension=8, mined=table)
+    batch, found = batch_of(shown), []
+    kinds = (Source.UNIFORM, Source.IMPRESSIONS, Source.MINED)
+    for step in range(100):
+        ledger = made.ledger(batch, 0, step)
+        there = torch.where(ledger.own_items >= 0, ledger.own_sources, -1)
+        found.append(torch.stack([(there == kind).sum(1) for kind in kinds]))
+    numbers = torch.cat(found, 1).double()
+    assert [sorted(set(of_one.tolist())) for of_one in numbers] == [[1, 2], [2, 3], [0, 1]]
+    assert numbers.mean(1).tolist() == pytest.approx([1.75, 2.5, 0.25], abs=5 * 0.5 / len(numbers[0]) ** 0.5)
+
+
 def test_popularity_is_that_of_the_training_positives(log: Log) -> None:
     """Counts of validation and test leak into no draw and no correction."""
     made = negatives_of(NegativesSettings(in_batch=False, uniform=0, popularity=1, beta=1), log, seed=1, dimension=8)
