@@ -385,25 +385,28 @@ MODULES: dict[str, tuple[nn.Module, Loss]] = {
 
 
 @pytest.mark.parametrize(("module", "loss"), MODULES.values(), ids=MODULES.keys())
-def test_a_module_is_its_function(module: nn.Module, loss: Loss) -> None:
-    """With masks and weights, and nothing is learned unless asked for."""
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_a_module_is_its_function(module: nn.Module, loss: Loss, reduction: Literal["mean", "none"]) -> None:
+    """With masks and weights, on average and row by row, and nothing is learned unless asked for."""
     inputs = vectors(4, 5)
     present = torch.rand(4, 5, generator=torch.Generator().manual_seed(3)) < 0.6
     weight = torch.tensor([1.0, 2.0, 0.0, 0.5])
-    torch.testing.assert_close(
-        module(*inputs, present=present, weight=weight), loss(*inputs, present=present, weight=weight)
-    )
+    found = module(*inputs, present=present, weight=weight, reduction=reduction)
+    assert found.shape == (() if reduction == "mean" else (4,))
+    torch.testing.assert_close(found, loss(*inputs, present=present, weight=weight, reduction=reduction))
+    torch.testing.assert_close(module(*inputs), loss(*inputs))
     assert not [parameter for parameter in module.parameters() if parameter.requires_grad]
 
 
-def test_the_module_of_the_full_softmax_is_its_function() -> None:
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_the_module_of_the_full_softmax_is_its_function(reduction: Literal["mean", "none"]) -> None:
     """It takes a catalogue instead of candidates."""
     query, positive, negatives = vectors(4, 5)
     items, positives, masked = catalogue(positive, negatives, None)
     weight = torch.tensor([1.0, 2.0, 0.0, 0.5])
     torch.testing.assert_close(
-        FullSoftmax(0.3)(query, items, positives, masked=masked, weight=weight),
-        full_softmax(query, items, positives, temperature=0.3, masked=masked, weight=weight),
+        FullSoftmax(0.3)(query, items, positives, masked=masked, weight=weight, reduction=reduction),
+        full_softmax(query, items, positives, temperature=0.3, masked=masked, weight=weight, reduction=reduction),
     )
 
 

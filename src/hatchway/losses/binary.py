@@ -227,8 +227,9 @@ class NegativeSampling(Tempered):
         log_count: Tensor | None = None,
         positive_log_count: Tensor | None = None,
         weight: Tensor | None = None,
+        reduction: Reduction = "mean",
     ) -> Tensor:
-        """Return the mean loss, a scalar."""
+        """Return the mean loss, a scalar; or, with ``reduction="none"``, that of every row, [B], weighted."""
         return self._loss(
             query,
             positive,
@@ -240,6 +241,7 @@ class NegativeSampling(Tempered):
             correction=self.correction,
             alpha=self.alpha,
             weight=weight,
+            reduction=reduction,
         )
 
 
@@ -275,8 +277,9 @@ class GBCE(Tempered):
         *,
         present: Tensor | None = None,
         weight: Tensor | None = None,
+        reduction: Reduction = "mean",
     ) -> Tensor:
-        """Return the mean loss, a scalar."""
+        """Return the mean loss, a scalar; or, with ``reduction="none"``, that of every row, [B], weighted."""
         return gbce(
             query,
             positive,
@@ -286,6 +289,7 @@ class GBCE(Tempered):
             temperature=self.temperature,
             present=present,
             weight=weight,
+            reduction=reduction,
         )
 
 

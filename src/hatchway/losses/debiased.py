@@ -158,8 +158,9 @@ class HardWeightedContrastive(Tempered):
         *,
         present: Tensor | None = None,
         weight: Tensor | None = None,
+        reduction: Reduction = "mean",
     ) -> Tensor:
-        """Return the mean loss, a scalar."""
+        """Return the mean loss, a scalar; or, with ``reduction="none"``, that of every row, [B], weighted."""
         return hard_weighted_contrastive(
             query,
             positive,
@@ -170,6 +171,7 @@ class HardWeightedContrastive(Tempered):
             lowest=self.lowest,
             present=present,
             weight=weight,
+            reduction=reduction,
         )
 
 

@@ -222,9 +222,12 @@ class FullSoftmax(Tempered):
         *,
         masked: tuple[Tensor, Tensor] | None = None,
         weight: Tensor | None = None,
+        reduction: Reduction = "mean",
     ) -> Tensor:
-        """Return the mean loss, a scalar."""
-        loss: Tensor = full_softmax(query, items, positives, temperature=self.temperature, masked=masked, weight=weight)
+        """Return the mean loss, a scalar; or, with ``reduction="none"``, that of every row, [B], weighted."""
+        loss: Tensor = full_softmax(
+            query, items, positives, temperature=self.temperature, masked=masked, weight=weight, reduction=reduction
+        )
         return loss
 
 

@@ -83,8 +83,9 @@ class InfoNCE(Tempered):
         present: Tensor | None = None,
         log_count: Tensor | None = None,
         weight: Tensor | None = None,
+        reduction: Reduction = "mean",
     ) -> Tensor:
-        """Return the mean loss, a scalar."""
+        """Return the mean loss, a scalar; or, with ``reduction="none"``, that of every row, [B], weighted."""
         return info_nce(
             query,
             positive,
@@ -94,4 +95,5 @@ class InfoNCE(Tempered):
             log_count=log_count,
             alpha=self.alpha,
             weight=weight,
+            reduction=reduction,
         )

@@ -133,8 +133,10 @@ class SampledSoftmax(Tempered):
         ledger: Ledger,
         weight: Tensor | None = None,
         own: Tensor | None = None,
+        *,
+        reduction: Reduction = "mean",
     ) -> Tensor:
-        """Return the mean loss, a scalar."""
+        """Return the mean loss, a scalar; or, with ``reduction="none"``, that of every row, [B], weighted."""
         return sampled_softmax(
             query,
             positive,
@@ -144,6 +146,7 @@ class SampledSoftmax(Tempered):
             temperature=self.temperature,
             alpha=self.alpha,
             weight=weight,
+            reduction=reduction,
             products=self.products,
         )
 

@@ -90,8 +90,9 @@ class Triplet(nn.Module):
         *,
         present: Tensor | None = None,
         weight: Tensor | None = None,
+        reduction: Reduction = "mean",
     ) -> Tensor:
-        """Return the mean loss, a scalar."""
+        """Return the mean loss, a scalar; or, with ``reduction="none"``, that of every row, [B], weighted."""
         return triplet(
             query,
             positive,
@@ -101,6 +102,7 @@ class Triplet(nn.Module):
             hardest=self.hardest,
             present=present,
             weight=weight,
+            reduction=reduction,
         )
 
 

@@ -70,6 +70,16 @@ def test_the_temperature_can_be_learned() -> None:
     assert float(module.log_temperature.grad) == pytest.approx(float(by_difference), rel=1e-3)
 
 
+def test_the_module_gives_rows_too() -> None:
+    """Their losses with their weights; the mean is over the weights."""
+    query, columns, weight = torch.ones(1, 1), torch.tensor([[2.0], [0.0], [9.0]]), torch.tensor([0.5])
+    rows = SampledSoftmax(0.5)(query, query, columns, ledger(), weight, reduction="none")
+    by_function = sampled_softmax(query, query, columns, ledger(), temperature=0.5, weight=weight, reduction="none")
+    assert torch.equal(rows, by_function)
+    assert rows.shape == (1,)
+    assert float(rows) == pytest.approx(0.5 * float(SampledSoftmax(0.5)(query, query, columns, ledger(), weight)))
+
+
 def test_half_precision_inputs_are_computed_in_float32() -> None:
     """Under autocast too."""
     columns = torch.tensor([[2.0], [0.0], [9.0]])
