@@ -243,7 +243,7 @@ KNOBS = (
     ),
     Knob(
         "mined negatives a positive",
-        f"`negatives.mined` {_NEGATIVES.mined}, `mining.cap` {_MINING.cap}",
+        f"`negatives.mined` {_NEGATIVES.mined:g}, `mining.cap` {_MINING.cap}",
         (
             Said(
                 "mined_per_positive",
