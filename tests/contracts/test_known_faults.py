@@ -31,7 +31,8 @@ def shared(query: Tensor, positive: Tensor, negatives: Tensor, reduction: str = 
     positives = torch.arange(len(query))
     items = torch.arange(len(negatives)) + len(query)
     kinds = torch.full((len(items),), 2, dtype=torch.int8)
-    ledger = account(positives, items, kinds, [Uniform(len(items), len(items))], "uncorrected")
+    everything = len(query) + len(items)
+    ledger = account(positives, items, kinds, [Uniform(everything, everything)], "uncorrected")
     return sampled_softmax(query, positive, negatives, ledger, reduction=reduction)  # type: ignore[arg-type]
 
 
@@ -124,7 +125,7 @@ def test_what_is_masked_cannot_cancel() -> None:
     query, positive = torch.ones(1, 1), torch.tensor([[-25.0]])
     items = torch.arange(1002) + 1
     kinds = torch.full((1002,), 2, dtype=torch.int8)
-    ledger = account(torch.tensor([0]), items, kinds, [Uniform(1002, 1002)], "uncorrected")
+    ledger = account(torch.tensor([0]), items, kinds, [Uniform(1003, 1003)], "uncorrected")
     ledger = with_masked(ledger, engaged_columns(ledger, items[:1000], torch.tensor([0, 1000])))
     columns = torch.cat([masked, left]).requires_grad_()
     loss = sampled_softmax(query, positive, columns, ledger)
@@ -220,7 +221,7 @@ def status(field):
 def step(rows, columns):
     items = torch.arange(columns) + rows
     ledger = account(torch.arange(rows), items, torch.full((columns,), 2, dtype=torch.int8),
-                     [Uniform(columns, columns)], "uncorrected")
+                     [Uniform(rows + columns, columns)], "uncorrected")
     query, positive, vectors = (torch.randn(n, 32).requires_grad_() for n in (rows, rows, columns))
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)

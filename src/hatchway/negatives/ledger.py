@@ -310,14 +310,34 @@ def with_masked(ledger: Ledger, masked: Masked) -> Ledger:
     """Return the ledger with more candidates masked; where a pair has a reason already, the first reason stays.
 
     A copy of the row's own positive is never masked by this: whether it stays is the correction's to say.
+
+    Raises:
+        DataError: a coordinate is not one of the ledger's, or there are not as many of each kind.
     """
+    if not len(masked.rows) == len(masked.columns) == len(masked.reasons):
+        raise DataError(
+            f"{len(masked.rows)} rows, {len(masked.columns)} columns and {len(masked.reasons)} reasons are masked; "
+            "allowed: one of each for every candidate"
+        )
     before = ledger.masked
     parts = before.rows, before.columns, before.reasons, masked.rows, masked.columns, masked.reasons
     if found := merged_coordinates(*parts, ledger.items, ledger.positives):
         return replace(ledger, masked=Masked(*found))
+    _check_within("row", masked.rows, len(ledger.positives))
+    _check_within("column", masked.columns, len(ledger.items))
     others = ledger.items[masked.columns] != ledger.positives[masked.rows]
     more = Masked(masked.rows[others], masked.columns[others], masked.reasons[others])
     return replace(ledger, masked=_joined(before, more))
+
+
+def _check_within(name: str, index: Tensor, end: int) -> None:
+    """Refuse coordinates of another batch, with which a loop would write where it must not."""
+    strangers = index[(index < 0) | (index >= end)]
+    if len(strangers):
+        raise DataError(
+            f"a masked {name} is {int(strangers[0])}; the ledger has {name}s 0 to {end - 1}: masks are those of the "
+            "batch that they were found in"
+        )
 
 
 def with_own_masked(ledger: Ledger, where: Tensor, reason: Reason) -> Ledger:

@@ -247,14 +247,16 @@ def merged(
     left out.
 
     Returns:
-        Whether the second list is in order (what follows means nothing if not), and the merged coordinates.
+        Whether the second list is in order and of this batch (what follows means nothing if not), and the merged
+        coordinates.
     """
     total = len(rows) + len(more_rows)
     to_rows, to_columns, to_reasons = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int8)
     first, out, before_row, before_column = 0, 0, -1, -1
     for at in range(len(more_rows)):
         row, column = more_rows[at], more_columns[at]
-        if row < before_row or (row == before_row and column <= before_column):
+        outside = row < 0 or row >= len(positives) or column < 0 or column >= len(items)
+        if outside or row < before_row or (row == before_row and column <= before_column):
             return False, to_rows, to_columns, to_reasons
         before_row, before_column = row, column
         while first < len(rows) and (rows[first] < row or (rows[first] == row and columns[first] < column)):

@@ -79,7 +79,8 @@ def merged_coordinates(
         positives: [B] int64; pairs of the second list that hold a copy of their row's positive are left out.
 
     Returns:
-        rows, columns and reasons; or None where the second list is not in order, or no compiled loop can be used.
+        rows, columns and reasons; or None where the second list is not in order or has coordinates that are not of
+        the batch, or no compiled loop can be used.
     """
     parts = rows, columns, reasons, more_rows, more_columns, more_reasons, items, positives
     if not suits(*parts):

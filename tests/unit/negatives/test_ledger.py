@@ -7,6 +7,7 @@ import torch
 
 from hatchway.errors import DataError, SettingsError
 from hatchway.frequency.exact import ExactCounts
+from hatchway.negatives import matching
 from hatchway.negatives.in_batch import InBatch
 from hatchway.negatives.ledger import Masked, account, draw_ledger, with_masked
 from hatchway.negatives.matching import matching_columns
@@ -75,6 +76,33 @@ def test_further_masks_join_without_doubles_and_spare_the_positive(given: list[t
         (2, 3),
     ]
     assert joined.masked.counts() == {"positive": 3, "engaged": 2}
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "message"),
+    [
+        (3, 0, "a masked row is 3; the ledger has rows 0 to 2"),
+        (-1, 0, "a masked row is -1"),
+        (1, 5, "a masked column is 5; the ledger has columns 0 to 4"),
+        (1, -1, "a masked column is -1"),
+        (2**40, 2**40, f"a masked row is {2**40}"),
+    ],
+)
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_masks_of_another_batch_are_refused(
+    row: int, column: int, message: str, compiled: bool, reverse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiled loop would write them into another row, or into somebody else's memory."""
+    if not compiled:
+        monkeypatch.setattr(matching, "suits", lambda *_: False)
+    ledger = account(POSITIVES, ITEMS, KINDS, SOURCES, "count")
+    both = torch.tensor([[0, row], [1, column]])
+    rows, columns = both.flip(1) if reverse else both
+    with pytest.raises(DataError, match=message):
+        with_masked(ledger, Masked(rows, columns, torch.full((2,), Reason.ENGAGED, dtype=torch.int8)))
+    with pytest.raises(DataError, match="2 rows, 2 columns and 1 reasons are masked"):
+        with_masked(ledger, Masked(torch.zeros(2).long(), torch.arange(2), torch.ones(1, dtype=torch.int8)))
 
 
 def test_a_column_that_no_source_can_draw_is_refused() -> None:

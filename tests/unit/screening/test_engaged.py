@@ -1,11 +1,13 @@
 """Columns that hold what the buyer is known to have engaged with."""
 
+import pytest
 import torch
 
+from hatchway.errors import DataError
 from hatchway.losses.sampled_softmax import sampled_softmax
 from hatchway.negatives.ledger import account, with_masked
 from hatchway.negatives.uniform import Uniform
-from hatchway.screening.engaged import engaged_columns
+from hatchway.screening.engaged import engaged_columns, engaged_own
 
 KINDS = torch.full((4,), 2, dtype=torch.int8)
 
@@ -29,3 +31,12 @@ def test_a_buyer_who_engaged_with_everything_leaves_only_the_positive() -> None:
     assert float(loss.detach()) == 0.0
     assert vectors.grad is not None
     assert float(vectors.grad.abs().max()) == 0.0
+
+
+@pytest.mark.parametrize("offsets", [[0, 1], [0, 1, 2, 4, 4], [0, 2, 1, 4], [1, 2, 3, 4], [0, 1, 2, 3], [0, 1, 2, 5]])
+def test_offsets_that_do_not_divide_the_known_items_are_refused(offsets: list[int]) -> None:
+    """Of another batch, falling, or not of all known items: a loop would read beyond their end."""
+    ledger = account(torch.tensor([0, 1, 2]), torch.tensor([5, 4, 5, 6]), KINDS, [Uniform(10, 4)], "uncorrected")
+    for find in (engaged_columns, engaged_own):
+        with pytest.raises(DataError, match=r"allowed: \[B \+ 1\] = \(4,\), from 0 to the number of known items, 4"):
+            find(ledger, torch.tensor([4, 9, 5, 5]), torch.tensor(offsets))
