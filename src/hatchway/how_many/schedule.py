@@ -105,6 +105,15 @@ def share_at(settings: ScheduleSettings, step: int, total: int) -> float:
     return min(k_at(settings, step, total) / settings.k, 1.0)
 
 
+BOUND_CAVEAT = (
+    "information_bound is ln(K + 1) - loss, at most ln(K + 1) nats. It bounds the mutual information of query and item "
+    "where labels are clean and negatives are drawn as positives are (with others it bounds the information plus the "
+    "divergence of the two); on pairs that are trained on, as here, it can be above the truth, and over a schedule it "
+    "moves with K."
+)
+"""Said beside the bound wherever it is logged."""
+
+
 def information_bound(loss: float, k: float) -> float:
     """Return ln(K + 1) − loss, in nats: InfoNCE's lower bound on the mutual information of query and item.
 

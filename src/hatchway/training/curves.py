@@ -13,9 +13,10 @@ from torch.utils.tensorboard import SummaryWriter
 
 from hatchway.artefacts.atomic import write_text
 from hatchway.how_many.curves import AucPoint
-from hatchway.how_many.schedule import information_bound
+from hatchway.how_many.schedule import BOUND_CAVEAT, information_bound
 from hatchway.negatives.ledger import Ledger
 from hatchway.negatives.sources import Source
+from hatchway.progress import note
 
 _EVERY = 20
 
@@ -31,8 +32,8 @@ class Curves:
         folder: the run folder.
         after: the step that the run continues after; later lines, of a run that was killed, are dropped. 0 is a run
             that begins, again if it was killed early.
-        bounds_information: also write ``information_bound``, ln(negatives + 1) − loss; what it bounds, and when, says
-            :func:`~hatchway.how_many.schedule.information_bound`.
+        bounds_information: also write ``information_bound``, ln(negatives + 1) − loss, and say once, to the logger and
+            to TensorBoard, what it bounds and when.
     """
 
     def __init__(self, folder: Path, after: int, *, bounds_information: bool = False) -> None:
@@ -49,6 +50,9 @@ class Curves:
         self._alone = 0
         self._k: float | None = None
         self._bounds_information = bounds_information
+        if bounds_information:
+            note(BOUND_CAVEAT)
+            self._board.add_text("information_bound", BOUND_CAVEAT, after)
         self._start = time.monotonic()
 
     def step(self, step: int, loss: float, rates: Mapping[str, float], ledger: Ledger, k: float | None = None) -> None:

@@ -225,9 +225,13 @@ def test_a_killed_run_resumes_its_schedule(log: Log, tmp_path: Path, monkeypatch
         assert torch.equal(tensor, resumed.state_dict()[name]), name
 
 
-def test_the_log_says_where_the_schedule_stands(log: Log, tmp_path: Path) -> None:
+def test_the_log_says_where_the_schedule_stands(log: Log, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """K of the line's last step, how many negatives the average row had, and the bound that follows from the loss."""
-    run(log, tmp_path)
+    with caplog.at_level("INFO", "hatchway"):
+        run(log, tmp_path)
+    said = [record.getMessage() for record in caplog.records if "information_bound" in record.getMessage()]
+    assert len(said) == 1, "the bound has its caveat beside it, once"
+    assert "where labels are clean and negatives are drawn as positives are" in said[0]
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text("utf-8").splitlines()]
     assert [line["step"] for line in lines] == [20, 40, 48]
     # Step 20 is the 20th of 48, 19/47 of the way.
