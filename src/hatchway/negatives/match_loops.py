@@ -19,9 +19,6 @@ Int64 = npt.NDArray[np.int64]
 _FACTOR = 0x9E3779B97F4A7C15
 """2^64 over the golden ratio: the highest bits of its multiples are spread evenly (Knuth 1973, section 6.4)."""
 
-_AT_ONCE = 2**16
-"""Pairs that are put in order together: half a megabyte."""
-
 _1, _6, _63 = (np.uint64(number) for number in (1, 6, 63))
 
 
@@ -111,9 +108,13 @@ def look_up(
 
 @Compiled
 def pairs(  # noqa: C901, PLR0912  a compiled loop calls nothing
-    passed: Int64, slots: Int32, distinct: Int64, starts: Int32, order: Int32, keys: Int64, offsets: Int64
+    passed: Int64, slots: Int32, distinct: Int64, starts: Int32, order: Int32, keys: Int64, offsets: Int64, at_once: int
 ) -> tuple[Int64, Int64]:
-    """Return each row and column that holds one of its keys once: rows ascending, columns within a row."""
+    """Return each row and column that holds one of its keys once: rows ascending, columns within a row.
+
+    So many pairs are put in order together, or a row's. It is an argument, for what stands outside the loop becomes
+    part of the machine code that is kept.
+    """
     bits = 6
     while (1 << bits) < len(slots):
         bits += 1
@@ -148,7 +149,7 @@ def pairs(  # noqa: C901, PLR0912  a compiled loop calls nothing
     while hit < hits:
         first, base = hit, places[hit_rows[hit]]
         bounds = np.zeros(len(distinct) + 1, np.int32)
-        while hit < hits and places[hit_rows[hit] + 1] - base <= max(_AT_ONCE, places[hit_rows[first] + 1] - base):
+        while hit < hits and places[hit_rows[hit] + 1] - base <= max(at_once, places[hit_rows[first] + 1] - base):
             bounds[found[hit] + 1] += 1
             hit += 1
         for g in range(len(distinct)):

@@ -9,6 +9,9 @@ from hatchway.negatives.match_loops import first_places, groups, look_up, merged
 _FLAGS = 2**20
 """The plain path drops most keys by a look-up in so many flags: quick to clear, and no more for a larger catalogue."""
 
+_AT_ONCE = 2**16
+"""Pairs that are put in order together: half a megabyte."""
+
 
 def matching_columns(items: Tensor, keys: Tensor, key_rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Find every column that holds a wanted item: a join of [C] columns with [K] keys, without a [K, C] comparison.
@@ -144,10 +147,10 @@ def plain_pairs(items: Tensor, keys: Tensor, offsets: Tensor) -> tuple[Tensor, T
     return rows[kept], places[kept]
 
 
-def compiled_pairs(items: Tensor, keys: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
-    """Find them through a hash table, and count instead of sorting."""
+def compiled_pairs(items: Tensor, keys: Tensor, offsets: Tensor, at_once: int = _AT_ONCE) -> tuple[Tensor, Tensor]:
+    """Find them through a hash table, and count instead of sorting; ``at_once`` pairs are put in order together."""
     sieve, slots, distinct, starts, order = groups(items.contiguous().numpy())
     wanted = keys.contiguous().numpy()
     table = slots, distinct, starts, order
-    rows, places = pairs(sieved(sieve, wanted), *table, wanted, offsets.contiguous().numpy())
+    rows, places = pairs(sieved(sieve, wanted), *table, wanted, offsets.contiguous().numpy(), at_once)
     return torch.from_numpy(rows), torch.from_numpy(places)

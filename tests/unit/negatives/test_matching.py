@@ -1,13 +1,14 @@
 """The join by sorting, the join by hashing, and the comparison of everything with everything agree."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 
 import pytest
 import torch
 from torch import Tensor
 
 from hatchway import compiled
-from hatchway.negatives import match_loops, matching
+from hatchway.negatives import matching
 from hatchway.negatives.matching import (
     compiled_join,
     compiled_pairs,
@@ -18,7 +19,11 @@ from hatchway.negatives.matching import (
 )
 
 JOINS = [plain_join, compiled_join] if compiled.available() else [plain_join]
-PAIRS = [plain_pairs, compiled_pairs] if compiled.available() else [plain_pairs]
+PAIRS: Mapping[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]] = {"plain": plain_pairs} | (
+    {f"compiled, {at_once} at once": functools.partial(compiled_pairs, at_once=at_once) for at_once in (1, 50, 2**16)}
+    if compiled.available()
+    else {}
+)
 SHAPES = [
     (0, 3, 5, 9),
     (5, 0, 5, 9),
@@ -61,20 +66,12 @@ def test_rows_of_the_keys_are_given_back() -> None:
     assert (rows.tolist(), found.tolist()) == ([4, 4, 6], [0, 2, 1])
 
 
-@pytest.mark.parametrize("find", PAIRS)
-@pytest.mark.parametrize("at_once", [1, 50, 2**16])
+@pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(("rows", "most", "columns", "catalogue"), SHAPES)
 def test_pairs_are_the_dense_comparison_row_by_row(
-    find: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]],
-    at_once: int,
-    rows: int,
-    most: int,
-    columns: int,
-    catalogue: int,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, rows: int, most: int, columns: int, catalogue: int
 ) -> None:
     """Rows of any length, empty ones among them, with items twice; few rows at a time or all together."""
-    monkeypatch.setattr(match_loops, "_AT_ONCE", at_once)
     generator = torch.Generator().manual_seed(rows + 10 * most)
     items = torch.randint(catalogue, (columns,), generator=generator)
     lengths = torch.randint(most + 1, (rows,), generator=generator)
@@ -83,7 +80,7 @@ def test_pairs_are_the_dense_comparison_row_by_row(
     wanted = torch.zeros(rows, columns, dtype=torch.bool)
     for row in range(rows):
         wanted[row] = (keys[offsets[row] : offsets[row + 1], None] == items).any(0)
-    assert torch.equal(torch.stack(find(items, keys, offsets), 1), torch.nonzero(wanted))
+    assert torch.equal(torch.stack(PAIRS[name](items, keys, offsets), 1), torch.nonzero(wanted))
 
 
 @pytest.mark.parametrize("way", [True, False] if compiled.available() else [False])
