@@ -49,7 +49,7 @@ class LedgerLoss(nn.Module):
         self.shop = shop
         self.sources: list[SharedSource] = [InBatch(ExactCounts(shop.counts)), Uniform(len(shop.titles), draws)]
         self.loss = SampledSoftmax(temperature=1.0)
-        self.step = 0
+        self.step = 0  # names the draws; a trainer that resumes sets it to the step it resumes at
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor) -> Tensor:
         """Return the mean loss; the labels are (row looked at, row saved)."""

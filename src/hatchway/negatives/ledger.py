@@ -170,11 +170,16 @@ def draw_ledger(
         first: where this rank's rows begin in ``gathered``.
 
     Raises:
-        DataError: a column's expected count is 0, or ``gathered`` does not hold ``positives`` at ``first``.
+        DataError: the positives are no list of item rows, a column's expected count is 0, or ``gathered`` does not hold
+            ``positives`` at ``first``.
         SettingsError: the in-batch source is not the first, or ``correction`` is none of the three.
     """
     if any(source.source is Source.IN_BATCH for source in sources[1:]):
         raise SettingsError("the in-batch source must come first: its columns are then the first B, one for each row")
+    if positives.ndim != 1 or positives.is_floating_point():
+        raise DataError(
+            f"positives have shape {tuple(positives.shape)} and dtype {positives.dtype}; allowed: [B] int64 item rows"
+        )
     everyone = positives if gathered is None else gathered
     if not torch.equal(everyone[first : first + len(positives)], positives):
         raise DataError(

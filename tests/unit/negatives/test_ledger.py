@@ -127,6 +127,13 @@ def test_in_batch_comes_first() -> None:
         draw_ledger(POSITIVES, SOURCES[::-1], torch_stream(1), "uncorrected")
 
 
+@pytest.mark.parametrize("positives", [torch.tensor([[0, 1]]), torch.tensor([0.0, 1.0]), torch.tensor(1)])
+def test_positives_that_are_no_list_of_item_rows_are_refused(positives: torch.Tensor) -> None:
+    """With what was given; not by an operation somewhere inside."""
+    with pytest.raises(DataError, match=r"positives have shape \(.*allowed: \[B\] int64 item rows"):
+        draw_ledger(positives, [Uniform(5, 2)], torch_stream(1), "uncorrected")
+
+
 def test_a_misspelt_switch_is_refused() -> None:
     """It would mask as one setting does, and correct the positive as another."""
     with pytest.raises(SettingsError, match="'uncorected'; allowed: uncorrected, count, yi"):
