@@ -130,7 +130,14 @@ class Compiled(Generic[*Arguments, Result]):
 
     def __call__(self, *arguments: *Arguments) -> Result:
         """Run the machine code."""
-        return self._machine_code(*arguments)
+        try:
+            return self._machine_code(*arguments)
+        except SystemError as error:
+            # Ctrl-C, or what else a signal raises, that comes while numba makes the result is wrapped, once or twice.
+            cause: BaseException = error
+            while isinstance(cause, SystemError) and cause.__cause__ is not None:
+                cause = cause.__cause__
+            raise cause from None
 
 
 class CompiledInAnyOrder(Compiled[*Arguments, Result]):

@@ -1,6 +1,7 @@
 """Compiled functions: when they are used, and how work is cut into parts."""
 
 import importlib.util
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,6 +98,35 @@ def test_a_failure_in_any_part_is_raised() -> None:
     with pytest.raises(ValueError, match="the second half"):
         compiled.at_once(work, compiled.parts_of(10, 1))
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+def test_what_a_signal_raises_goes_on_as_it_is() -> None:
+    """Numba's own code makes results; a signal that falls into it is not turned into a SystemError."""
+
+    @compiled.Compiled
+    def made(numbers: np.ndarray[tuple[int], np.dtype[np.int64]]) -> object:
+        """Return arrays, which are made into objects of Python."""
+        return numbers + 1, numbers + 2, numbers + 3
+
+    class RungError(Exception):
+        pass
+
+    def ring(*_: object) -> None:
+        raise RungError
+
+    numbers = np.arange(3)
+    made(numbers)
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        for turn in range(300):
+            with pytest.raises(RungError):  # noqa: PT012  it comes at any time
+                signal.setitimer(signal.ITIMER_REAL, 1e-4 + turn * 1e-7)
+                while True:
+                    made(numbers)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
