@@ -8,10 +8,12 @@ devices that are there when it first goes backward, and other libraries would fi
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
+import ledger_losses
 import numpy as np
 import pytest
 import torch
 from elsewhere import There, elsewhere
+from ledger_losses import Vectors
 from torch import Tensor, nn
 
 from hatchway.data.row_table import RowTable
@@ -22,13 +24,9 @@ from hatchway.frequency.living import LivingOnly
 from hatchway.frequency.protocol import Frequency
 from hatchway.frequency.running import RunningCounts
 from hatchway.frequency.streaming import StreamingFrequency, StreamingSettings
-from hatchway.losses.binary import binary_cross_entropy, gbce, negative_sampling
-from hatchway.losses.debiased import debiased_contrastive, hard_weighted_contrastive
 from hatchway.losses.full_softmax import full_softmax
-from hatchway.losses.info_nce import info_nce
 from hatchway.losses.micro_batches import in_micro_batches
 from hatchway.losses.sampled_softmax import SampledSoftmax, sampled_softmax
-from hatchway.losses.triplet import triplet
 from hatchway.negatives.distribution import UniformDistribution
 from hatchway.negatives.impressions import Impressions
 from hatchway.negatives.in_batch import InBatch
@@ -153,8 +151,8 @@ def test_a_ledger_lies_where_its_positives_do(name: str, beside: bool, distinct:
         torch.testing.assert_close(here(found[part]), value, rtol=0, atol=0, msg=part)
 
 
-LOSSES: dict[str, Callable[[Ledger, dict[str, Tensor]], Tensor]] = {
-    "sampled softmax": lambda ledger, v: sampled_softmax(v["query"], v["positive"], v["columns"], ledger, own=v["own"]),
+LOSSES: dict[str, Callable[[Ledger, Vectors], Tensor]] = {
+    **ledger_losses.LOSSES,
     "sampled softmax, weighted rows": lambda ledger, v: sampled_softmax(
         v["query"], v["positive"], v["columns"], ledger, weight=v["weight"].detach(), own=v["own"], reduction="none"
     ),
@@ -165,24 +163,13 @@ LOSSES: dict[str, Callable[[Ledger, dict[str, Tensor]], Tensor]] = {
         v["query"].device
     )(v["query"], v["positive"], v["columns"], ledger, own=v["own"]),
     "full softmax": lambda ledger, v: full_softmax(v["query"], v["items"], ledger.positives, tile=(4, 7)),
-    "InfoNCE": lambda ledger, v: info_nce(v["query"], v["positive"], v["own"], present=ledger.own_stands),
-    "negative sampling": lambda ledger, v: negative_sampling(
-        v["query"], v["positive"], v["own"], present=ledger.own_stands, log_count=ledger.own_log_count
-    ),
-    "binary cross-entropy": lambda _, v: binary_cross_entropy(v["query"], v["positive"], v["columns"]),
-    "gBCE": lambda ledger, v: gbce(v["query"], v["positive"], v["own"], ITEMS, present=ledger.own_stands),
-    "triplet": lambda ledger, v: triplet(v["query"], v["positive"], v["own"], margin=0.5, present=ledger.own_stands),
-    "debiased": lambda _, v: debiased_contrastive(v["query"], v["positive"], v["columns"], positive_share=0.1),
-    "hard-weighted": lambda _, v: hard_weighted_contrastive(
-        v["query"], v["positive"], v["columns"], positive_share=0.1, hardness=1.0
-    ),
     "micro-batches": lambda ledger, v: sampled_softmax(
         in_micro_batches(lambda part: v["query"][part].tanh(), BATCH, 4), v["positive"], v["columns"], ledger
     ),
 }
 
 
-def computed(of: Callable[[Ledger, dict[str, Tensor]], Tensor], at: torch.device) -> list[Tensor]:
+def computed(of: Callable[[Ledger, Vectors], Tensor], at: torch.device) -> list[Tensor]:
     """Return a loss and its gradients."""
     ledger = drawn(at, ExactCounts(COUNTS), distinct=False)
     if of is LOSSES["micro-batches"]:

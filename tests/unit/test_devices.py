@@ -7,8 +7,10 @@ work on the CPU alone and are switched off, as they are for tensors elsewhere.
 
 from collections.abc import Callable, Iterator
 
+import ledger_losses
 import pytest
 import torch
+from ledger_losses import Vectors
 from torch import Tensor
 
 from hatchway import compiled
@@ -16,12 +18,8 @@ from hatchway.frequency.count_min import CountMin, CountMinSettings
 from hatchway.frequency.exact import ExactCounts
 from hatchway.frequency.protocol import Frequency, LearnedFrequency
 from hatchway.frequency.streaming import StreamingFrequency, StreamingSettings
-from hatchway.losses.binary import binary_cross_entropy, gbce, negative_sampling
-from hatchway.losses.debiased import debiased_contrastive, hard_weighted_contrastive
 from hatchway.losses.full_softmax import full_softmax
-from hatchway.losses.info_nce import info_nce
 from hatchway.losses.sampled_softmax import sampled_softmax
-from hatchway.losses.triplet import triplet
 from hatchway.negatives.counting import PositiveCorrection
 from hatchway.negatives.distribution import UniformDistribution
 from hatchway.negatives.in_batch import InBatch
@@ -34,7 +32,6 @@ from hatchway.randomness import torch_stream
 from hatchway.screening.engaged import engaged_columns, engaged_own
 
 ITEMS, BATCH, WIDTH = 20, 6, 4
-Vectors = dict[str, Tensor]
 
 
 @pytest.fixture
@@ -104,7 +101,7 @@ def test_a_ledger_lies_where_its_batch_does(
 
 
 LOSSES: dict[str, Callable[[Ledger, Vectors], Tensor]] = {
-    "sampled softmax": lambda ledger, v: sampled_softmax(v["query"], v["positive"], v["columns"], ledger, own=v["own"]),
+    **ledger_losses.LOSSES,
     "sampled softmax, row by row": lambda ledger, v: sampled_softmax(
         v["query"], v["positive"], v["columns"], ledger, own=v["own"], reduction="none", products="bf16"
     ),
@@ -114,17 +111,6 @@ LOSSES: dict[str, Callable[[Ledger, Vectors], Tensor]] = {
         ledger.positives,
         tile=(4, 7),
         masked=(ledger.masked.rows, ledger.masked.columns % 3 + 8),
-    ),
-    "InfoNCE": lambda ledger, v: info_nce(v["query"], v["positive"], v["own"], present=ledger.own_stands),
-    "negative sampling": lambda ledger, v: negative_sampling(
-        v["query"], v["positive"], v["own"], present=ledger.own_stands, log_count=ledger.own_log_count
-    ),
-    "binary cross-entropy": lambda _, v: binary_cross_entropy(v["query"], v["positive"], v["columns"]),
-    "gBCE": lambda ledger, v: gbce(v["query"], v["positive"], v["own"], ITEMS, present=ledger.own_stands),
-    "triplet": lambda ledger, v: triplet(v["query"], v["positive"], v["own"], margin=0.5, present=ledger.own_stands),
-    "debiased": lambda _, v: debiased_contrastive(v["query"], v["positive"], v["columns"], positive_share=0.1),
-    "hard-weighted": lambda _, v: hard_weighted_contrastive(
-        v["query"], v["positive"], v["columns"], positive_share=0.1, hardness=1.0
     ),
 }
 
