@@ -6,6 +6,7 @@ nothing is subtracted afterwards and nothing can cancel, however much of a row i
 blocks of its own.
 """
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from hatchway.compiled import at_once, parts_of
 from hatchway.errors import SettingsError
 from hatchway.losses.once import once_differentiable
 from hatchway.losses.softmax_rows import exponentials
+from hatchway.losses.tiled_rows import TiledRows, suitable
 
 Products = Literal["float32", "bf16"]
 """How matrix products are made of float32 numbers: as they are, or rounded to bf16 and summed in float32, which is
@@ -49,9 +51,9 @@ class Adjustments:
         self.columns = columns
         self.values = values
 
-    def bounds(self, starts: Tensor) -> list[int]:
-        """Return where the coordinates of each block begin, given the blocks' first rows."""
-        return torch.searchsorted(self.rows, starts).tolist()
+    def before(self, rows: Tensor) -> list[int]:
+        """Return how many coordinates stand before each of some rows."""
+        return torch.searchsorted(self.rows, rows).tolist()
 
 
 @dataclass(frozen=True)
@@ -86,48 +88,76 @@ def _multiplying(products: Products) -> Iterator[None]:
             switch.fp32_precision = value
 
 
+class _WholeRows:
+    """Exponentials and gradients of a block of rows at a time, with PyTorch's products; as :class:`TiledRows`."""
+
+    def __init__(self, query: Tensor, columns: Tensor, bias: Tensor, threads: int, *, gradients: bool) -> None:
+        self.rows = self.grain = _rows_per_block(len(columns))
+        self._query, self._columns, self._bias = query, columns, bias
+        self._buffers = query.new_empty(threads, min(self.rows, len(query)), len(columns))
+        if gradients:
+            self._grad_query = torch.empty_like(query)
+            self._grad_columns = columns.new_zeros(threads, *columns.shape)
+
+    def exponentials(
+        self, thread: int, begin: int, own: Tensor, coordinates: tuple[Tensor, Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        logits = self._buffers[thread, : len(own)]
+        torch.mm(self._query[begin : begin + len(own)], self._columns.T, out=logits)
+        return exponentials(logits, own, self._bias, *coordinates)
+
+    def multiply_back(self, thread: int, begin: int, _peak: Tensor, factor: Tensor) -> None:
+        end, factor = begin + len(factor), factor[:, None]
+        shares = self._buffers[thread, : len(factor)]
+        torch.mm(shares, self._columns, out=self._grad_query[begin:end]).mul_(factor)
+        self._grad_columns[thread].addmm_(shares.T, self._query[begin:end] * factor)
+
+    def made(self) -> tuple[Tensor, Tensor]:
+        total, *more = self._grad_columns
+        return self._grad_query, self._grad_columns.sum(0) if more else total
+
+
 def _run(
-    query: Tensor, columns: Tensor, extra: Tensor, bias: Tensor, adjustments: Adjustments, weight: Tensor | None
+    query: Tensor,
+    columns: Tensor,
+    extra: Tensor,
+    bias: Tensor,
+    adjustments: Adjustments,
+    weight: Tensor | None,
+    products: Products,
 ) -> tuple[Tensor, _Gradients | None]:
     """Compute the losses and, where ``weight`` is given, the gradients of ``(weight * loss).sum()``."""
-    rows, step = len(query), _rows_per_block(len(columns))
-    starts = range(0, rows, step)
-    bounds = adjustments.bounds(torch.arange(0, rows + step, step, device=query.device))
-    parts = parts_of(len(starts), 2) if query.device.type == "cpu" else [(0, len(starts))]
-    buffers = query.new_empty(len(parts), min(step, rows), len(columns))
+    batch, gradients = len(query), weight is not None
+    threads = len(parts_of(batch // _MOST_ROWS, 2)) if query.device.type == "cpu" else 1
+    blocks: _WholeRows | TiledRows
+    if suitable(query, columns, products):
+        blocks = TiledRows(query, columns, bias, threads, products, gradients=gradients)
+    else:
+        blocks = _WholeRows(query, columns, bias, threads, gradients=gradients)
+    # Threads get as many rows each, so that they end together; the last block of each may be a small one.
+    cuts = [min(batch, -(-batch * thread // threads // blocks.grain) * blocks.grain) for thread in range(threads + 1)]
+    parts = list(itertools.pairwise(cuts))
+    starts = [*itertools.chain(*(range(*share, blocks.rows) for share in parts)), batch]
+    bounds = dict(zip(starts, adjustments.before(torch.tensor(starts, device=query.device)), strict=True))
     shares = extra.clone(memory_format=torch.contiguous_format)
-    others, peak, scale = (query.new_empty(rows) for _ in range(3))
-    if weight is not None:
-        grad_query = torch.empty_like(query)
-        grads_columns = columns.new_zeros(len(parts), *columns.shape)
+    others, peak, scale = (query.new_empty(batch) for _ in range(3))
 
-    def work(part: int, first: int, last: int) -> None:
-        for block in range(first, last):
-            begin, low, high = starts[block], bounds[block], bounds[block + 1]
-            end = min(begin + step, rows)
-            logits, q = buffers[part, : end - begin], query[begin:end]
-            torch.mm(q, columns.T, out=logits)
-            others[begin:end], peak[begin:end] = exponentials(
-                logits,
-                shares[begin:end],
-                bias,
-                adjustments.rows[low:high] - begin,
-                adjustments.columns[low:high],
-                adjustments.values[low:high],
-            )
-            if weight is None:
-                continue
-            total = others[begin:end] + shares[begin:end, 0]
-            factor = torch.div(weight[begin:end], total, out=scale[begin:end])[:, None]
-            torch.mm(logits, columns, out=grad_query[begin:end]).mul_(factor)
-            grads_columns[part].addmm_(logits.T, q * factor)
+    def work(thread: int, begin: int, end: int) -> None:
+        for start in range(begin, end, blocks.rows):
+            rows = slice(start, min(start + blocks.rows, end))
+            at = slice(bounds[rows.start], bounds[rows.stop])
+            coordinates = adjustments.rows[at] - rows.start, adjustments.columns[at], adjustments.values[at]
+            others[rows], peak[rows] = blocks.exponentials(thread, rows.start, shares[rows], coordinates)
+            if weight is not None:
+                torch.div(weight[rows], others[rows] + shares[rows, 0], out=scale[rows])
+                blocks.multiply_back(thread, rows.start, peak[rows], scale[rows])
 
     at_once(work, parts)
     # Where the positive is the peak, the loss may be far smaller than the logits that it is a difference of.
     loss = torch.where(shares[:, 0] == 1, others.log1p(), (others + shares[:, 0]).log() + peak - extra[:, 0])
     if weight is None:
         return loss, None
-    grad_columns = grads_columns[0] if len(parts) == 1 else grads_columns.sum(0)
+    grad_query, grad_columns = blocks.made()
     shares *= scale[:, None]
     shares[:, 0] = -others * scale  # the positive's share less 1, without a difference of two numbers that are alike
     return loss, _Gradients(grad_query, grad_columns, shares)
@@ -150,7 +180,7 @@ class _RowBlocks(torch.autograd.Function):
         """Return the weighted sum and the rows' losses; with weights the gradients are made on the way."""
         known = weight is not None and any(ctx.needs_input_grad[:3])
         with _multiplying(products):
-            loss, made = _run(query, columns, extra, bias, adjustments, weight if known else None)
+            loss, made = _run(query, columns, extra, bias, adjustments, weight if known else None, products)
         ctx.adjustments, ctx.products, ctx.known = adjustments, products, made is not None
         ctx.save_for_backward(query, columns, extra, *((bias,) if made is None else vars(made).values()))
         if weight is None:
@@ -168,7 +198,9 @@ class _RowBlocks(torch.autograd.Function):
             else:
                 # As on the way forward.
                 with torch.autocast(query.device.type, enabled=False), _multiplying(ctx.products):
-                    _, made = _run(query, columns, extra, kept[0], ctx.adjustments, grad_loss.contiguous())
+                    _, made = _run(
+                        query, columns, extra, kept[0], ctx.adjustments, grad_loss.contiguous(), ctx.products
+                    )
                 grads = list(vars(made).values())
         inputs = (grad_sum, grad_loss, query, columns, extra)
         refusing = (

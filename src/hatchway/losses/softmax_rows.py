@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hatchway.compiled import CompiledInAnyOrder, suits, widest
+from hatchway.compiled import CompiledInAnyOrder, exponential, suits, widest
 
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
@@ -74,9 +74,7 @@ def _in_one_pass(
     """Work row by row.
 
     Largest values are found by comparing floats as integers (the bits of a negative one turned round), because a
-    compiler may reorder whole numbers and not floats, whose NaNs it must respect. The exponential is
-    2^n · exp(r) with a polynomial for the remainder (Cephes' expf, error 1e-7); the loops have no branch, so that they
-    become vector instructions.
+    compiler may reorder whole numbers and not floats, whose NaNs it must respect.
     """
     widest()
     turned, last = np.int32(0x7FFFFFFF), np.int32(31)
@@ -96,18 +94,7 @@ def _in_one_pass(
         largest = np.int32(top ^ ((top >> last) & turned)).view(np.float32)
         summed = np.float32(0.0)
         for j in range(len(row)):
-            x = row[j] - largest
-            n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
-            r = (x - n * np.float32(0.693359375)) + n * np.float32(2.12194440e-4)
-            y = np.float32(1.9875691500e-4)
-            y = y * r + np.float32(1.3981999507e-3)
-            y = y * r + np.float32(8.3334519073e-3)
-            y = y * r + np.float32(4.1665795894e-2)
-            y = y * r + np.float32(1.6666665459e-1)
-            y = y * r + np.float32(5.0000001201e-1)
-            y = y * r * r + r + np.float32(1.0)
-            power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
-            share = np.float32(0.0) if x < np.float32(-87.0) else y * power
+            share = exponential(row[j] - largest)
             row[j] = share
             summed += share
         for h in range(own.shape[1]):

@@ -25,11 +25,12 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(params=[True, False] if compiled.available() else [False])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Use compiled functions, then do without."""
-    monkeypatch.setattr(softmax_rows, "suits", lambda *_: request.param)
-    return bool(request.param)
+@pytest.fixture(params=["tiles", "compiled", "plain"] if compiled.available() else ["plain"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Use products of our own in tiles, PyTorch's with compiled functions between them, and PyTorch alone."""
+    monkeypatch.setattr(row_blocks, "suitable", lambda *_: request.param == "tiles")
+    monkeypatch.setattr(softmax_rows, "suits", lambda *_: request.param == "compiled")
+    return str(request.param)
 
 
 class Case:
@@ -76,7 +77,7 @@ class Case:
 
 @pytest.mark.usefixtures("threads", "way")
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize(("batch", "columns", "own"), [(1, 0, 0), (1, 1, 2), (128, 5, 1), (700, 300, 2)])
+@pytest.mark.parametrize(("batch", "columns", "own"), [(1, 0, 0), (1, 1, 2), (128, 5, 1), (700, 300, 2), (301, 905, 1)])
 def test_losses_and_gradients_are_those_of_the_matrix(batch: int, columns: int, own: int, known: bool) -> None:
     """In float32 within 1e-5 of float64, with few rows, several blocks, an uneven last block."""
     case = Case(batch, columns, own)
@@ -105,9 +106,10 @@ def test_what_is_left_when_nearly_all_is_learned_keeps_its_digits(lead: float, k
 
 
 @pytest.mark.usefixtures("way")
-def test_inputs_with_gaps() -> None:
+@pytest.mark.parametrize("columns", [90, 350])
+def test_inputs_with_gaps(columns: int) -> None:
     """Views whose elements do not lie side by side give the same."""
-    case = Case(200, 90, 2)
+    case = Case(200, columns, 2)
     gaps = case.computed(lambda x: torch.stack([x, x], 2)[:, :, 0])
     assert all(torch.equal(a, b) for a, b in zip(case.computed(), gaps, strict=True))
 

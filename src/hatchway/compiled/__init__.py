@@ -11,10 +11,39 @@ import itertools
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, TypeVarTuple, cast
+from typing import Any, Generic, TypeVar, TypeVarTuple
 
 import torch
 from torch import Tensor
+
+from hatchway.compiled import instructions, register_tiles
+from hatchway.compiled.instructions import (
+    ahead,
+    ahead_of_change,
+    bf16,
+    exponential,
+    far_ahead,
+    stretch_ahead,
+    widest,
+    written_out,
+)
+
+__all__ = [
+    "Compiled",
+    "CompiledInAnyOrder",
+    "ahead",
+    "ahead_of_change",
+    "at_once",
+    "available",
+    "bf16",
+    "exponential",
+    "far_ahead",
+    "parts_of",
+    "stretch_ahead",
+    "suits",
+    "widest",
+    "written_out",
+]
 
 Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
@@ -31,84 +60,12 @@ def suits(*tensors: Tensor) -> bool:
     return all(tensor.device.type == "cpu" for tensor in tensors) and available()
 
 
-def ahead(array: Any, place: Any) -> None:
-    """Inside a compiled function: have memory bring ``array[place]``, which the loop will soon read.
-
-    The loop goes on meanwhile. A place that is seldom in any cache costs about as much as a hundred others when it is
-    waited for, and next to nothing when it was asked for a hundred turns before. Nothing changes but time, and a place
-    that does not exist is no error. Elsewhere, and in the plain paths, this does nothing.
-
-    Args:
-        array: contiguous, of one dimension.
-        place: a whole number.
-    """
-
-
-def ahead_of_change(array: Any, place: Any) -> None:
-    """Do what :func:`ahead` does for a place that will be written as well: it is then nobody else's meanwhile."""
-
-
-def far_ahead(array: Any, place: Any) -> None:
-    """Do what :func:`ahead` does, but bring the place to the second-level cache only.
-
-    That cache waits for more places at a time than the first one can. Asked for twice, far ahead and then ahead,
-    places at random arrive a fifth sooner.
-    """
-
-
-def widest() -> None:
-    """Inside a compiled function: work with the widest vectors that the processor has.
-
-    By itself the compiler leaves half of AVX-512's width unused, since early processors slowed down with all of it. Of
-    use where loops do long arithmetic, beside matrix products that use the whole width anyhow. Elsewhere this does
-    nothing.
-    """
-
-
-@functools.cache
-def _teach() -> None:
-    """Tell numba what becomes of :func:`ahead` and its kin, an instruction of the processor each, and of the rest."""
-    extending, numba_types, helpers, ir = (
-        cast("Any", importlib.import_module(name))
-        for name in ("numba.extending", "numba.core.types", "numba.core.cgutils", "llvmlite.ir")
-    )
-
-    def typed(_context: Any) -> Any:
-        def typer(array: Any, place: Any) -> Any:
-            known = isinstance(array, numba_types.Array) and array.ndim == 1 and array.layout == "C"
-            return numba_types.none if known and isinstance(place, numba_types.Integer) else None
-
-        return typer
-
-    def lowered(change: int, near: int, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-        instruction = helpers.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        where = builder.bitcast(builder.gep(array.data, [arguments[1]]), pointer)
-        builder.call(instruction, [where, number(change), number(near), number(1)])  # 1: data, no code
-        return context.get_dummy_value()
-
-    for function, change, near in ((ahead, 0, 3), (ahead_of_change, 1, 3), (far_ahead, 0, 2)):
-        extending.type_callable(function)(typed)
-        lower = extending.lower_builtin(function, numba_types.Array, numba_types.Integer)
-        lower(functools.partial(lowered, change, near))
-
-    def widened(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
-        # llvmlite knows a list of attributes that have no value; this one is written out as it stands.
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        return context.get_dummy_value()
-
-    extending.type_callable(widest)(lambda _context: lambda: numba_types.none)
-    extending.lower_builtin(widest)(widened)
-
-
 class Compiled(Generic[*Arguments, Result]):
     """A function of NumPy arrays and numbers, compiled when it is first called with arguments of their types.
 
-    It does not hold Python's lock while it runs, so that several threads can work on parts of an array. It may not call
-    another compiled function. Machine code is kept beside the module, or in the user's cache where that cannot be
-    written, so that only the first process ever waits for the compiler.
+    It does not hold Python's lock while it runs, so that several threads can work on parts of an array. It may call
+    functions that are :func:`written_out`, and no other compiled ones. Machine code is kept beside the module, or in
+    the user's cache where that cannot be written, so that only the first process ever waits for the compiler.
     """
 
     _liberties: frozenset[str] = frozenset()
@@ -120,7 +77,9 @@ class Compiled(Generic[*Arguments, Result]):
     @functools.cached_property
     def _machine_code(self) -> Callable[[*Arguments], Result]:
         numba: Any = importlib.import_module("numba")
-        _teach()
+        instructions.teach()
+        register_tiles.teach()
+        instructions.teach_called(self._function)
         compiler = functools.partial(numba.njit, nogil=True, error_model="numpy", fastmath=set(self._liberties))
         try:
             code: Callable[[*Arguments], Result] = compiler(cache=True)(self._function)

@@ -1,0 +1,210 @@
+"""The loops of :mod:`~.tiled_rows`, compiled, and what is written out in them."""
+
+import numpy as np
+import numpy.typing as npt
+
+from hatchway.compiled import Compiled, CompiledInAnyOrder, bf16, exponential, stretch_ahead, widest, written_out
+from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, add_columns, add_rows, score
+
+Float32 = npt.NDArray[np.float32]
+Int64 = npt.NDArray[np.int64]
+Elements = npt.NDArray[np.float32] | npt.NDArray[np.int32]
+Made = tuple[Float32, Elements, Elements, Float32]
+Kept = tuple[Elements, Elements, Float32, Elements]
+
+
+@Compiled
+def tile_by_tile(columns: Int64, tiles: int) -> tuple[Int64, Int64]:
+    """Return the order that sorts coordinates by tile, and where in it each tile begins."""
+    starts = np.zeros(tiles + 1, np.int64)
+    for at in range(len(columns)):
+        starts[columns[at] // TILE + 1] += 1
+    for tile in range(tiles):
+        starts[tile + 1] += starts[tile]
+    order, free = np.empty(len(columns), np.int64), starts.copy()
+    for at in range(len(columns)):
+        tile = columns[at] // TILE
+        order[free[tile]] = at
+        free[tile] += 1
+    return order, starts
+
+
+@written_out
+def _score_tile(
+    panel: Elements, panels: Elements, logits: Float32, place: int, first: int, wide: int, high: int, count: int
+) -> None:
+    """Multiply the block's rows with a tile's columns; what the next tile needs comes from memory meanwhile."""
+    for n in range((wide + LANES - 1) // LANES):
+        following, part = (first + TILE + n * LANES) * count, high * HEIGHT * LANES
+        stretch_ahead(panels, following, following + LANES * count)
+        following = place + high * HEIGHT * TILE + n * part
+        stretch_ahead(logits, following, following + part)
+        for m in range(high):
+            out = place + m * HEIGHT * TILE + n * LANES
+            score(panel, m * HEIGHT * count, panels, (first + n * LANES) * count, count, logits, out)
+
+
+@written_out
+def _ordered(bits: np.int32) -> np.int32:
+    """Turn a float32's bits into a whole number of the same order, or back: compilers may reorder only those."""
+    return np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF)))
+
+
+@written_out
+def _shares(row: Float32, bias: Float32, peak: np.float32) -> tuple[np.float32, np.float32]:
+    """Make logits and bias exponentials over ``peak`` or their largest; return that and the sum."""
+    top = _ordered(np.float32(peak).view(np.int32))
+    for j in range(len(row)):
+        value = row[j] + bias[j]
+        row[j] = value
+        top = max(top, _ordered(np.float32(value).view(np.int32)))
+    largest = _ordered(top).view(np.float32)
+    summed = np.float32(0.0)
+    for j in range(len(row)):
+        share = exponential(row[j] - largest)
+        row[j] = share
+        summed += share
+    return largest, summed
+
+
+@written_out
+def _pair(low: np.float32, high: np.float32) -> np.int32:
+    """Return two float32 as bf16 in one element."""
+    lower, upper = (bf16(low) >> np.int32(16)) & np.int32(0xFFFF), bf16(high) & np.int32(-65536)
+    return np.int32(lower | upper)
+
+
+@written_out
+def _narrow_tile(logits: Float32, by_row: Elements, by_pair: Elements, place: int, wide: int, rows: int) -> None:
+    """Keep a tile as bf16 twice: pairs of neighbours in a row, and pairs of neighbours in a column."""
+    even = (wide + 1) // 2 * 2
+    stretch_ahead(by_row, place, place + rows * TILE // 2)
+    stretch_ahead(by_pair, place, place + rows * TILE // 2)
+    for i in range(rows):
+        row = logits[i * TILE : i * TILE + even]
+        begin = place + i * TILE // 2
+        halves = by_row[begin : begin + even // 2].view(np.int16)
+        for j in range(even):
+            halves[j] = bf16(row[j]) >> np.int32(16)
+    for i in range(0, rows, 2):
+        row, below = logits[i * TILE : i * TILE + wide], logits[(i + 1) * TILE : (i + 1) * TILE + wide]
+        begin = place + i * TILE // 2
+        pairs = by_pair[begin : begin + wide]
+        for j in range(wide):
+            pairs[j] = _pair(row[j], below[j])
+
+
+@CompiledInAnyOrder
+def exponentials(
+    block: tuple[Elements, int, Float32, Float32, Float32],
+    catalogue: tuple[Elements, Float32],
+    coordinates: tuple[Int64, Int64, Float32, Int64],
+    made: Made,
+    pack: int,
+    kept: bool,
+) -> None:
+    """Work tile by tile. Exponentials stay in ``logits``, or go to ``by_row`` and ``by_pair`` where they are bf16."""
+    widest()
+    (panel, count, own, others, peak), (panels, bias) = block, catalogue
+    (rows, columns, values, starts), (logits, by_row, by_pair, peaks) = coordinates, made
+    high = (len(own) + HEIGHT - 1) // HEIGHT
+    tile_size = high * HEIGHT * TILE
+    for i in range(len(own)):
+        others[i], top = np.float32(0.0), _ordered(np.float32(own[i, 0]).view(np.int32))
+        for h in range(1, own.shape[1]):
+            top = max(top, _ordered(np.float32(own[i, h]).view(np.int32)))
+        peak[i] = _ordered(top).view(np.float32)
+    for tile in range(len(peaks)):
+        first = tile * TILE
+        wide = min(TILE, len(bias) - first)
+        place = tile * tile_size if kept and pack == 1 else 0
+        _score_tile(panel, panels, logits, place, first, wide, high, count)
+        for at in range(starts[tile], starts[tile + 1]):
+            logits[place + rows[at] * TILE + columns[at] - first] += values[at]
+        for i in range(len(own)):
+            row = logits[place + i * TILE : place + i * TILE + wide]
+            largest, summed = _shares(row, bias[first : first + wide], peak[i])
+            others[i] = others[i] * np.exp(peak[i] - largest) + summed
+            peak[i] = peaks[tile, i] = largest
+        if kept and pack == 2:
+            _narrow_tile(logits, by_row, by_pair, tile * tile_size // 2, wide, high * HEIGHT)
+    for i in range(len(own)):
+        for h in range(own.shape[1]):
+            share = np.exp(own[i, h] - peak[i])
+            own[i, h] = share
+            others[i] += share if h > 0 else np.float32(0.0)
+
+
+@written_out
+def _scale_rows(query: Float32, scale: Float32, scaled: Elements, deep: int, pack: int) -> None:
+    """Write the block's rows, each times a factor, in elements; two rows to an element where they are bf16."""
+    batch, width = query.shape
+    for i in range(0, batch, pack):
+        below = min(i + 1, batch - 1)  # beyond the last row the factor is 0
+        begin = i // pack * deep
+        row = scaled[begin : begin + width]
+        for k in range(width):
+            one, two = query[i, k] * scale[i], query[below, k] * scale[i + 1]
+            row[k] = one if pack == 1 else _pair(one, two)
+
+
+@written_out
+def _add_tile_to_columns(
+    by_pair: Elements,
+    scaled: Elements,
+    grad_columns: Float32,
+    place: int,
+    first: int,
+    wide: int,
+    high: int,
+    deep: int,
+    pack: int,
+) -> None:
+    """Multiply a tile's exponentials with the rows into the gradient of its columns."""
+    for j in range(0, wide, HEIGHT):
+        for n in range(0, deep, LANES):
+            out = (first + j) * deep + n
+            add_columns(by_pair, place + j, scaled, n, high * HEIGHT // pack, grad_columns, out, deep)
+
+
+@CompiledInAnyOrder
+def multiply_back(
+    block: tuple[Float32, Float32, Float32],
+    kept: Kept,
+    columns: Elements,
+    number: int,
+    pack: int,
+    grad_query: Float32,
+    grad_columns: Float32,
+) -> None:
+    """Work tile by tile. ``scaled`` are the rows of ``query`` as the tile needs them, times factor and what is left."""
+    widest()
+    (query, peak, factor), (by_row, by_pair, peaks, scaled) = block, kept
+    batch, width = query.shape
+    deep, high = (width + LANES - 1) // LANES * LANES, (batch + HEIGHT - 1) // HEIGHT
+    tile_size = high * HEIGHT * TILE // pack
+    scale = np.zeros(high * HEIGHT + 1, np.float32)
+    scaled[:] = 0
+    for tile in range(len(peaks)):
+        first, place = tile * TILE, tile * tile_size
+        wide = min(TILE, number - first)
+        for i in range(batch):
+            scale[i] = exponential(peaks[tile, i] - peak[i]) * factor[i]
+        _scale_rows(query, scale, scaled, deep, pack)
+        count = (wide + pack - 1) // pack
+        for m in range(high):
+            # What the next tile needs comes from memory meanwhile.
+            part = tile_size // high
+            following = place + tile_size + m * part
+            stretch_ahead(by_row, following, following + part)
+            stretch_ahead(by_pair, following, following + part)
+            part = TILE * deep // high + 1
+            following = (first + TILE) * deep + m * part
+            stretch_ahead(grad_columns, following, following + part)
+            stretch_ahead(columns, following // pack, (following + part) // pack)
+            for n in range(0, deep, LANES):
+                rows, out = place + m * HEIGHT * TILE // pack, m * HEIGHT * deep + n
+                add_rows(
+                    by_row, rows, columns, first // pack * deep + n, count, grad_query, out, deep, scale, m * HEIGHT
+                )
+        _add_tile_to_columns(by_pair, scaled, grad_columns, place, first, wide, high, deep, pack)

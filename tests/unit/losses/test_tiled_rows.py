@@ -1,0 +1,180 @@
+"""What tiles could do wrong that whole rows cannot; the kernel's other tests run in tiles as well (test_row_blocks)."""
+
+import importlib
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from hatchway import compiled
+from hatchway.losses import row_blocks, tiled_rows
+from hatchway.losses.row_blocks import Adjustments, Products, row_block_losses
+
+pytestmark = pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
+BF16 = compiled.available() and importlib.import_module("llvmlite.binding").get_host_cpu_features().get("avx512bf16")
+HAS_BF16 = pytest.mark.skipif(not BF16, reason="the processor has no products of bf16")
+KINDS = ["float32", pytest.param("bf16", marks=HAS_BF16)]
+WITHIN = [("float32", 1e-5), pytest.param("bf16", 6e-3, marks=HAS_BF16)]
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.fixture(autouse=True)
+def _tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_blocks, "suitable", lambda *_: True)
+
+
+class Inputs:
+    """Vectors of length 1 at a temperature of .05, three tiles of columns, a block and a part of one."""
+
+    def __init__(self, batch: int = 301, columns: int = 700, width: int = 64) -> None:
+        generator = torch.Generator().manual_seed(batch * columns)
+        query, items = (torch.randn(n, width, generator=generator) for n in (batch, columns))
+        self.query, self.items = (torch.nn.functional.normalize(x, dim=1) for x in (query, items))
+        self.query *= 20
+        self.extra = 5 * torch.randn(batch, 3, generator=generator)
+        self.bias, self.weight = torch.randn(columns, generator=generator), torch.rand(batch, generator=generator)
+        rows, at = (torch.rand(batch, columns, generator=generator) < 0.05).nonzero(as_tuple=True)
+        self.adjustments = Adjustments(rows, at, torch.full(rows.shape, -INF))
+
+    def computed(self, products: Products = "float32") -> list[Tensor]:
+        """Return losses and gradients."""
+        query, items, extra = leaves = [x.clone().requires_grad_() for x in (self.query, self.items, self.extra)]
+        summed, losses = row_block_losses(query, items, extra, self.bias, self.adjustments, self.weight, products)
+        summed.backward()
+        return [losses, *(x.grad for x in leaves if x.grad is not None)]
+
+    def expected(self) -> list[Tensor]:
+        """Return the same from one matrix in float64."""
+        query, items, extra = leaves = [x.double().requires_grad_() for x in (self.query, self.items, self.extra)]
+        at = (self.adjustments.rows, self.adjustments.columns)
+        matrix = (query @ items.T + self.bias).index_put(at, self.adjustments.values.double(), accumulate=True)
+        losses = torch.cat([extra, matrix], 1).logsumexp(1) - extra[:, 0]
+        (losses * self.weight).sum().backward()
+        return [losses.detach(), *(x.grad for x in leaves if x.grad is not None)]
+
+
+def close(found: list[Tensor], wanted: list[Tensor], relative: float) -> None:
+    """Check each norm of differences against the norm."""
+    for one, other in zip(found, wanted, strict=True):
+        assert float((one - other).norm()) <= relative * float(other.norm())
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize(("kind", "within"), WITHIN)
+def test_the_largest_may_come_first_or_last(kind: Products, within: float, direction: int) -> None:
+    """Exponentials of early tiles are over another largest than those of late ones, by up to e^60."""
+    inputs = Inputs()
+    inputs.bias += direction * torch.linspace(0, 60, len(inputs.bias))
+    close(inputs.computed(kind), inputs.expected(), within)
+
+
+@pytest.mark.parametrize(("kind", "within"), WITHIN)
+def test_a_tile_with_nothing_left(kind: Products, within: float) -> None:
+    """All columns of the middle tile are masked for all rows, which lies far above the rest otherwise."""
+    inputs = Inputs()
+    inputs.bias[288:576] += 50
+    rows, columns = torch.cartesian_prod(torch.arange(301), torch.arange(288, 576)).T.contiguous()
+    inputs.adjustments = Adjustments(rows, columns, torch.full(rows.shape, -INF))
+    found = inputs.computed(kind)
+    close(found, inputs.expected(), within)
+    assert torch.count_nonzero(found[2][288:576]) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [1, 16, 33, 100])
+@pytest.mark.parametrize(("batch", "columns"), [(1, 1), (13, 289), (157, 575)])
+def test_memory_that_nobody_wrote_to_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, kind: Products, width: int, batch: int, columns: int
+) -> None:
+    """Rows, columns and widths that fill no tile: with NaN in all new memory results are what they were."""
+    inputs = Inputs(batch, columns, width)
+    wanted = inputs.computed(kind)
+    real = torch.empty
+
+    def poisoned(*shape: Any, dtype: torch.dtype = torch.float32, **more: Any) -> Tensor:
+        filled = real(*shape, dtype=dtype, **more)
+        return filled.fill_(NAN if dtype.is_floating_point else 0x7FC07FC0)  # two NaN of bf16
+
+    monkeypatch.setattr(torch, "empty", poisoned)
+    monkeypatch.setattr(Tensor, "new_empty", lambda self, *shape: self.new_full(shape, NAN))
+    for one, other in zip(inputs.computed(kind), wanted, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bad", [NAN, -NAN, INF])
+def test_what_is_no_number_stays_in_its_row(kind: Products, bad: float) -> None:
+    """One logit of row 150: its loss and gradient are NaN, all other rows' are what they were."""
+    inputs = Inputs()
+    wanted = inputs.computed(kind)
+    more = Adjustments(torch.tensor([150]), torch.tensor([400]), torch.tensor([bad]))
+    place = int((inputs.adjustments.rows < 150).sum())
+    inputs.adjustments = Adjustments(
+        *(
+            torch.cat(
+                [
+                    getattr(inputs.adjustments, name)[:place],
+                    getattr(more, name),
+                    getattr(inputs.adjustments, name)[place:],
+                ]
+            )
+            for name in ("rows", "columns", "values")
+        )
+    )
+    found = inputs.computed(kind)
+    others = torch.arange(301) != 150
+    for place in (0, 1, 3):
+        assert torch.equal(found[place][others], wanted[place][others])
+        assert found[place][150].isnan().all()
+    assert found[2].isnan().any()
+
+
+@HAS_BF16
+def test_bf16_is_near_in_size_and_direction() -> None:
+    """Gradients within .6 %, cosine at least .9999."""
+    for single, wanted in zip(Inputs(900).computed("bf16")[1:], Inputs(900).expected()[1:], strict=True):
+        found = single.double()
+        assert float((found - wanted).norm() / wanted.norm()) < 6e-3
+        assert float((found * wanted).sum() / found.norm() / wanted.norm()) > 0.9999
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_gradients_losses_are_the_same(kind: Products) -> None:
+    """A tile that nobody asks for again is not kept, and that changes nothing."""
+    inputs = Inputs()
+    losses = row_block_losses(inputs.query, inputs.items, inputs.extra, inputs.bias, inputs.adjustments, None, kind)[1]
+    assert torch.equal(losses, inputs.computed(kind)[0])
+
+
+def test_blocks_have_rows_by_their_columns() -> None:
+    """At most 144 rows, of all threads together at most 32 MiB, and whole HEIGHTs; no more than there are."""
+    rows = []
+    for batch, columns, threads in ((10**4, 5_096, 2), (10**4, 66_536, 2), (10**4, 66_536, 16), (30, 400, 2)):
+        query, items = torch.zeros(batch, 16), torch.zeros(columns, 16)
+        rows.append(tiled_rows.TiledRows(query, items, torch.zeros(columns), threads, "float32", gradients=False).rows)
+    assert rows == [144, 60, 12, 36]
+
+
+@pytest.mark.parametrize(
+    ("batch", "columns", "width", "kind", "wanted"),
+    [
+        (512, 1024, 64, "float32", True),
+        (511, 1024, 64, "float32", False),
+        (512, 1023, 64, "float32", False),
+        (512, 1024, 15, "float32", False),
+        (512, 1024, 256, "float32", True),
+        (512, 1024, 257, "float32", False),
+        (512, 1024, 64, "float64", False),
+    ],
+)
+def test_only_where_there_is_enough(
+    monkeypatch: pytest.MonkeyPatch, batch: int, columns: int, width: int, kind: str, wanted: bool
+) -> None:
+    """Rows, columns, a width that fills a register and not the cache; float32."""
+    monkeypatch.setattr(tiled_rows, "quicker", lambda _: True)
+    dtype = getattr(torch, kind)
+    query, items = torch.zeros(batch, width, dtype=dtype), torch.zeros(columns, width, dtype=dtype)
+    assert tiled_rows.suitable(query, items, "float32") is wanted
+    monkeypatch.setattr(tiled_rows, "quicker", lambda _: False)
+    assert not tiled_rows.suitable(query, items, "float32")
