@@ -80,10 +80,12 @@ def exponential(x: Any) -> Any:
 def bf16(x: Any) -> Any:
     """Inside a compiled function: return the bits of a float32, rounded to the nearest bf16 in the upper half.
 
-    The lower half is of no meaning. A NaN of an arithmetic's making stays one.
+    The lower half is of no meaning. A NaN stays one.
     """
     bits = np.float32(x).view(np.int32)
-    return np.int32(bits + np.int32(0x7FFF) + ((bits >> np.int32(16)) & np.int32(1)))
+    number = np.int32(x == x)  # noqa: PLR0124  0 for NaN, of which a bit of the upper half must stay set
+    up = np.int32(0x7FFF) + ((bits >> np.int32(16)) & np.int32(1))
+    return np.int32((bits + up * number) | ((np.int32(1) - number) << np.int32(22)))
 
 
 @written_out

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from hatchway.compiled import at_once, parts_of
 from hatchway.errors import SettingsError
+from hatchway.losses.block_rows import Adjustments, Rows
 from hatchway.losses.once import once_differentiable
 from hatchway.losses.softmax_rows import exponentials
 from hatchway.losses.tiled_rows import TiledRows, suitable
@@ -35,25 +36,6 @@ _LEAST_ROWS, _MOST_ROWS = 32, 128
 
 _BUFFER_BYTES = 32 * 2**20
 """Blocks of many columns have fewer rows, so that the blocks of all threads together stay within this."""
-
-
-class Adjustments:
-    """Sparse additions to the logits: coordinates sorted by row, each (row, column) at most once.
-
-    Attributes:
-        rows: [M] int64, ascending.
-        columns: [M] int64.
-        values: [M] float, −inf to mask.
-    """
-
-    def __init__(self, rows: Tensor, columns: Tensor, values: Tensor) -> None:
-        self.rows = rows
-        self.columns = columns
-        self.values = values
-
-    def before(self, rows: Tensor) -> list[int]:
-        """Return how many coordinates stand before each of some rows."""
-        return torch.searchsorted(self.rows, rows).tolist()
 
 
 @dataclass(frozen=True)
@@ -89,7 +71,7 @@ def _multiplying(products: Products) -> Iterator[None]:
 
 
 class _WholeRows:
-    """Exponentials and gradients of a block of rows at a time, with PyTorch's products; as :class:`TiledRows`."""
+    """The work on blocks of rows with PyTorch's products; as :class:`TiledRows`."""
 
     def __init__(self, query: Tensor, columns: Tensor, bias: Tensor, threads: int, *, gradients: bool) -> None:
         self.rows = self.grain = _rows_per_block(len(columns))
@@ -99,18 +81,25 @@ class _WholeRows:
             self._grad_query = torch.empty_like(query)
             self._grad_columns = columns.new_zeros(threads, *columns.shape)
 
-    def exponentials(
-        self, thread: int, begin: int, own: Tensor, coordinates: tuple[Tensor, Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
-        logits = self._buffers[thread, : len(own)]
-        torch.mm(self._query[begin : begin + len(own)], self._columns.T, out=logits)
-        return exponentials(logits, own, self._bias, *coordinates)
-
-    def multiply_back(self, thread: int, begin: int, _peak: Tensor, factor: Tensor) -> None:
-        end, factor = begin + len(factor), factor[:, None]
-        shares = self._buffers[thread, : len(factor)]
-        torch.mm(shares, self._columns, out=self._grad_query[begin:end]).mul_(factor)
-        self._grad_columns[thread].addmm_(shares.T, self._query[begin:end] * factor)
+    def work(self, thread: int, begin: int, end: int, rows: Rows, adjustments: Adjustments) -> None:
+        starts = range(begin, end, self.rows)
+        bounds = adjustments.before(torch.tensor([*starts, end], device=rows.own.device))
+        for start, (low, high) in zip(starts, itertools.pairwise(bounds), strict=True):
+            stop = min(start + self.rows, end)
+            query, own = self._query[start:stop], rows.own[start:stop]
+            coordinates = (
+                adjustments.rows[low:high] - start,
+                adjustments.columns[low:high],
+                adjustments.values[low:high],
+            )
+            shares = self._buffers[thread, : stop - start]
+            torch.mm(query, self._columns.T, out=shares)
+            others, rows.peak[start:stop] = exponentials(shares, own, self._bias, *coordinates)
+            rows.others[start:stop] = others
+            if rows.weight is not None:
+                factor = torch.div(rows.weight[start:stop], others + own[:, 0], out=rows.scale[start:stop])[:, None]
+                torch.mm(shares, self._columns, out=self._grad_query[start:stop]).mul_(factor)
+                self._grad_columns[thread].addmm_(shares.T, query * factor)
 
     def made(self) -> tuple[Tensor, Tensor]:
         total, *more = self._grad_columns
@@ -134,25 +123,14 @@ def _run(
         blocks = TiledRows(query, columns, bias, threads, products, gradients=gradients)
     else:
         blocks = _WholeRows(query, columns, bias, threads, gradients=gradients)
-    # Threads get as many rows each, so that they end together; the last block of each may be a small one.
-    cuts = [min(batch, -(-batch * thread // threads // blocks.grain) * blocks.grain) for thread in range(threads + 1)]
-    parts = list(itertools.pairwise(cuts))
-    starts = [*itertools.chain(*(range(*share, blocks.rows) for share in parts)), batch]
-    bounds = dict(zip(starts, adjustments.before(torch.tensor(starts, device=query.device)), strict=True))
     shares = extra.clone(memory_format=torch.contiguous_format)
     others, peak, scale = (query.new_empty(batch) for _ in range(3))
-
-    def work(thread: int, begin: int, end: int) -> None:
-        for start in range(begin, end, blocks.rows):
-            rows = slice(start, min(start + blocks.rows, end))
-            at = slice(bounds[rows.start], bounds[rows.stop])
-            coordinates = adjustments.rows[at] - rows.start, adjustments.columns[at], adjustments.values[at]
-            others[rows], peak[rows] = blocks.exponentials(thread, rows.start, shares[rows], coordinates)
-            if weight is not None:
-                torch.div(weight[rows], others[rows] + shares[rows, 0], out=scale[rows])
-                blocks.multiply_back(thread, rows.start, peak[rows], scale[rows])
-
-    at_once(work, parts)
+    rows = Rows(shares, others, peak, weight, scale)
+    # Threads get as many rows each, so that they end together; the last block of each may be a small one.
+    cuts = [min(batch, -(-batch * thread // threads // blocks.grain) * blocks.grain) for thread in range(threads + 1)]
+    at_once(
+        lambda thread, begin, end: blocks.work(thread, begin, end, rows, adjustments), list(itertools.pairwise(cuts))
+    )
     # Where the positive is the peak, the loss may be far smaller than the logits that it is a difference of.
     loss = torch.where(shares[:, 0] == 1, others.log1p(), (others + shares[:, 0]).log() + peak - extra[:, 0])
     if weight is None:

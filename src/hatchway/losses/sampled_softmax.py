@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from hatchway.errors import DataError
+from hatchway.losses.block_rows import Adjustments
 from hatchway.losses.checks import Reduction, check_alpha, check_reduction, check_temperature, check_weight
-from hatchway.losses.row_blocks import Adjustments, Products, row_block_losses
+from hatchway.losses.row_blocks import Products, row_block_losses
 from hatchway.losses.temperature import Tempered
 from hatchway.negatives.ledger import Ledger
 

@@ -3,18 +3,32 @@
 import numpy as np
 import numpy.typing as npt
 
-from hatchway.compiled import Compiled, CompiledInAnyOrder, bf16, exponential, stretch_ahead, widest, written_out
+from hatchway.compiled import CompiledInAnyOrder, bf16, exponential, stretch_ahead, widest, written_out
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, add_columns, add_rows, score
 
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
 Elements = npt.NDArray[np.float32] | npt.NDArray[np.int32]
-Made = tuple[Float32, Elements, Elements, Float32]
-Kept = tuple[Elements, Elements, Float32, Elements]
+Given = tuple[Float32, Elements, Elements, Float32, int]
+RowArrays = tuple[Float32, Float32, Float32, Float32, Float32]
+Coordinates = tuple[Int64, Int64, Float32]
+Memory = tuple[Elements, Float32, Elements, Elements, Float32, Elements]
 
 
-@Compiled
-def tile_by_tile(columns: Int64, tiles: int) -> tuple[Int64, Int64]:
+@written_out
+def _fill_panel(query: Float32, panel: Elements, high: int, count: int, pack: int) -> None:
+    """Write the block's rows in the order in which :func:`score` reads them; rows beyond the last are 0."""
+    batch, width = query.shape
+    for i in range(high * HEIGHT):
+        begin = i // HEIGHT * HEIGHT * count + i % HEIGHT
+        for k in range(count):
+            one = query[i, k * pack] if i < batch and k * pack < width else np.float32(0.0)
+            two = query[i, k * pack + 1] if i < batch and k * pack + 1 < width else np.float32(0.0)
+            panel[begin + k * HEIGHT] = one if pack == 1 else _pair(one, two)
+
+
+@written_out
+def _tile_by_tile(columns: Int64, tiles: int) -> tuple[Int64, Int64]:
     """Return the order that sorts coordinates by tile, and where in it each tile begins."""
     starts = np.zeros(tiles + 1, np.int64)
     for at in range(len(columns)):
@@ -94,21 +108,16 @@ def _narrow_tile(logits: Float32, by_row: Elements, by_pair: Elements, place: in
             pairs[j] = _pair(row[j], below[j])
 
 
-@CompiledInAnyOrder
-def exponentials(
-    block: tuple[Elements, int, Float32, Float32, Float32],
-    catalogue: tuple[Elements, Float32],
-    coordinates: tuple[Int64, Int64, Float32, Int64],
-    made: Made,
-    pack: int,
-    kept: bool,
+@written_out
+def _block_forward(
+    given: Given, own: Float32, others: Float32, peak: Float32, coordinates: Coordinates, memory: Memory, kept: bool
 ) -> None:
-    """Work tile by tile. Exponentials stay in ``logits``, or go to ``by_row`` and ``by_pair`` where they are bf16."""
-    widest()
-    (panel, count, own, others, peak), (panels, bias) = block, catalogue
-    (rows, columns, values, starts), (logits, by_row, by_pair, peaks) = coordinates, made
-    high = (len(own) + HEIGHT - 1) // HEIGHT
+    """Turn a block's logits into exponentials, tile by tile; rows of coordinates are counted from the block's first."""
+    (_, panels, _, bias, pack), (panel, logits, by_row, by_pair, peaks, _) = given, memory
+    rows, columns, values = coordinates
+    high, count = (len(own) + HEIGHT - 1) // HEIGHT, len(panel) // (peaks.shape[1])
     tile_size = high * HEIGHT * TILE
+    order, starts = _tile_by_tile(columns, len(peaks))
     for i in range(len(own)):
         others[i], top = np.float32(0.0), _ordered(np.float32(own[i, 0]).view(np.int32))
         for h in range(1, own.shape[1]):
@@ -119,7 +128,7 @@ def exponentials(
         wide = min(TILE, len(bias) - first)
         place = tile * tile_size if kept and pack == 1 else 0
         _score_tile(panel, panels, logits, place, first, wide, high, count)
-        for at in range(starts[tile], starts[tile + 1]):
+        for at in order[starts[tile] : starts[tile + 1]]:
             logits[place + rows[at] * TILE + columns[at] - first] += values[at]
         for i in range(len(own)):
             row = logits[place + i * TILE : place + i * TILE + wide]
@@ -167,19 +176,22 @@ def _add_tile_to_columns(
             add_columns(by_pair, place + j, scaled, n, high * HEIGHT // pack, grad_columns, out, deep)
 
 
-@CompiledInAnyOrder
-def multiply_back(
-    block: tuple[Float32, Float32, Float32],
-    kept: Kept,
-    columns: Elements,
-    number: int,
-    pack: int,
+@written_out
+def _block_back(
+    given: Given,
+    query: Float32,
+    peak: Float32,
+    factor: Float32,
+    memory: Memory,
     grad_query: Float32,
     grad_columns: Float32,
 ) -> None:
-    """Work tile by tile. ``scaled`` are the rows of ``query`` as the tile needs them, times factor and what is left."""
-    widest()
-    (query, peak, factor), (by_row, by_pair, peaks, scaled) = block, kept
+    """Multiply a block's exponentials into the gradients, tile by tile.
+
+    ``scaled`` are the rows of ``query`` as the tile needs them: times their factor, and what became of their largest.
+    """
+    (_, _, columns, bias, pack), (_, _, by_row, by_pair, peaks, scaled) = given, memory
+    number = len(bias)
     batch, width = query.shape
     deep, high = (width + LANES - 1) // LANES * LANES, (batch + HEIGHT - 1) // HEIGHT
     tile_size = high * HEIGHT * TILE // pack
@@ -208,3 +220,48 @@ def multiply_back(
                     by_row, rows, columns, first // pack * deep + n, count, grad_query, out, deep, scale, m * HEIGHT
                 )
         _add_tile_to_columns(by_pair, scaled, grad_columns, place, first, wide, high, deep, pack)
+
+
+@CompiledInAnyOrder
+def work_through(
+    given: Given,
+    rows: RowArrays,
+    coordinates: Coordinates,
+    memory: Memory,
+    grad_query: Float32,
+    grad_columns: Float32,
+    kept: bool,
+    begin: int,
+    end: int,
+) -> None:
+    """Compute exponentials, and gradients where ``kept``, of the rows from ``begin`` to ``end``.
+
+    Args:
+        given: query [B, d]; columns in panels of LANES and, flat, as they are, in elements; bias [C]; how many numbers
+            an element has.
+        rows: own [B, 1 + H], others, peak, weight and scale [B]; all but own and weight are made, own is changed.
+        coordinates: rows, columns and values of what is added to logits, by row.
+        memory: of the thread; a block has as many rows as ``peaks`` is wide.
+        grad_query: flat, of whole HEIGHTs of rows and whole LANES.
+        grad_columns: of the thread, the same.
+        kept: whether gradients are wanted.
+        begin: a multiple of HEIGHT.
+        end: the same, or B.
+    """
+    widest()
+    (query, _, _, _, pack), (own, others, peak, weight, scale), (panel, _, _, _, peaks, _) = given, rows, memory
+    places, columns, values = coordinates
+    most, deep = peaks.shape[1], (query.shape[1] + LANES - 1) // LANES * LANES
+    low = np.searchsorted(places, begin)
+    for start in range(begin, end, most):
+        stop = min(start + most, end)
+        high = low + np.searchsorted(places[low:], stop)
+        _fill_panel(query[start:stop], panel, (stop - start + HEIGHT - 1) // HEIGHT, len(panel) // most, pack)
+        here = (places[low:high] - start, columns[low:high], values[low:high])
+        _block_forward(given, own[start:stop], others[start:stop], peak[start:stop], here, memory, kept)
+        low = high
+        if kept:
+            for i in range(start, stop):
+                scale[i] = weight[i] / (others[i] + own[i, 0])
+            out = grad_query[start * deep :]
+            _block_back(given, query[start:stop], peak[start:stop], scale[start:stop], memory, out, grad_columns)

@@ -14,9 +14,10 @@ from torch.nn.functional import pad
 
 from hatchway.compiled import suits
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, quicker
-from hatchway.losses.tile_loops import Kept, Made, exponentials, multiply_back, tile_by_tile
+from hatchway.losses.block_rows import Adjustments, Rows
+from hatchway.losses.tile_loops import Memory, RowArrays, work_through
 
-_MOST_ROWS = 12 * HEIGHT
+_MOST_ROWS = 8 * HEIGHT
 """The gradient of the columns is read and written once a block, and beyond this many rows that is next to nothing."""
 
 _BUFFER_BYTES = 32 * 2**20
@@ -46,7 +47,7 @@ def _up(number: int, grain: int) -> int:
 
 
 class TiledRows:
-    """Exponentials and gradients of a block of rows at a time; each thread has memory of its own.
+    """The work on blocks of rows; each thread has memory of its own.
 
     Args:
         query: [B, d] float32.
@@ -57,7 +58,6 @@ class TiledRows:
         gradients: whether they will be asked for.
 
     Attributes:
-        rows: of a block, at most.
         grain: the first row of a thread is a multiple of it; nobody else may work on the rows up to the next one.
     """
 
@@ -67,75 +67,51 @@ class TiledRows:
         self, query: Tensor, columns: Tensor, bias: Tensor, threads: int, products: str, *, gradients: bool
     ) -> None:
         (batch, width), number = query.shape, len(columns)
-        self._query, self._bias, self._gradients = query.contiguous(), bias.contiguous(), gradients
-        self._pack = 2 if products == "bf16" else 1  # numbers in an element
-        self._kind = torch.int32 if self._pack == 2 else torch.float32
+        pack, kind = (2, torch.int32) if products == "bf16" else (1, torch.float32)  # numbers in an element
         within = _BUFFER_BYTES // (4 * threads * max(number, 1)) // HEIGHT * HEIGHT
-        self.rows = max(HEIGHT, min(_MOST_ROWS, within, _up(batch, HEIGHT)))
-        deep, count = _up(width, LANES), _up(width, 2) // self._pack
-        whole = pad(columns.bfloat16() if self._pack == 2 else columns, (0, deep - width, 0, -number % LANES))
-        panels = whole.view(-1, LANES, deep // self._pack, self._pack)[:, :, :count].transpose(1, 2)
-        self._panels = panels.contiguous().view(self._kind).flatten()
-        self._panel = panels.new_zeros(threads, self.rows // HEIGHT, count, HEIGHT, self._pack)
-        tiles = -(-number // TILE)
-        tile = self.rows * TILE
-        self._peaks = query.new_empty(threads, tiles, self.rows)
-        self._logits = query.new_empty(threads, tile * (tiles if gradients and self._pack == 1 else 1))
-        self._by_row = self._by_pair = self._logits
+        most = max(HEIGHT, min(_MOST_ROWS, within, _up(batch, HEIGHT)))
+        deep, count, tiles = _up(width, LANES), _up(width, 2) // pack, -(-number // TILE)
+        whole = pad(columns.bfloat16() if pack == 2 else columns, (0, deep - width, 0, -number % LANES))
+        panels = whole.view(-1, LANES, deep // pack, pack)[:, :, :count].transpose(1, 2).contiguous()
+        panels = flat = panels.view(kind).flatten()
         if gradients:
-            self._columns = whole.view(-1, self._pack, deep).transpose(1, 2).contiguous().view(self._kind).flatten()
-            self._scaled = self._columns.new_zeros(threads, self.rows * deep // self._pack)
-            self._grad_query = query.new_zeros(_up(batch, HEIGHT), deep)
-            self._grad_columns = [columns.new_zeros(number + HEIGHT, deep) for _ in range(threads)]
-        if self._pack == 2:
-            self._by_row, self._by_pair = (
-                torch.empty(threads, tile * tiles // 2 if gradients else 0, dtype=torch.int32) for _ in range(2)
-            )
+            flat = whole.view(-1, pack, deep).transpose(1, 2).contiguous().view(kind).flatten()
+        self._given = query.contiguous().numpy(), panels.numpy(), flat.numpy(), bias.contiguous().numpy(), pack
+        kept, made = (tiles, threads) if gradients else (0, 0)
+        self._grad_query = query.new_zeros(_up(batch, HEIGHT) if gradients else 0, deep)
+        self._grad_columns = [columns.new_zeros(number + HEIGHT, deep) for _ in range(made)]
+        tile = most * TILE
 
-    def exponentials(
-        self, thread: int, begin: int, own: Tensor, coordinates: tuple[Tensor, Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor]:
-        """Compute a block's exponentials and keep them for :meth:`multiply_back`.
+        def memory() -> Memory:
+            logits = query.new_empty(tile * (kept if kept and pack == 1 else 1))
+            by_row, by_pair = torch.empty((2, tile * kept // 2), dtype=kind) if pack == 2 else (logits, logits)
+            panel, scaled = (torch.empty(size // pack, dtype=kind) for size in (most * count * pack, most * deep))
+            arrays = panel, logits, by_row, by_pair, query.new_empty(tiles, most), scaled
+            return cast("Memory", tuple(array.numpy() for array in arrays))
 
-        ``begin`` is its first row; all else is as in :func:`hatchway.losses.softmax_rows.exponentials`.
-        """
-        rows, columns, values = coordinates
-        query, panel = self._query[begin : begin + len(own)], self._panel[thread]
-        high, count = _up(len(query), HEIGHT) // HEIGHT, panel.shape[1]
-        padded = pad(query, (0, count * self._pack - query.shape[1], 0, -len(query) % HEIGHT))
-        panel[:high] = padded.view(high, HEIGHT, count, self._pack).transpose(1, 2)
-        others, peak = own.new_empty(len(own)), own.new_empty(len(own))
-        order, starts = tile_by_tile(columns.numpy(), self._peaks.shape[1])
-        made = (self._logits, self._by_row, self._by_pair, self._peaks)
-        exponentials(
-            (panel.view(self._kind).flatten().numpy(), count, own.numpy(), others.numpy(), peak.numpy()),
-            (self._panels.numpy(), self._bias.numpy()),
-            (rows.numpy()[order], columns.numpy()[order], values.numpy()[order], starts),
-            cast("Made", tuple(x[thread].numpy() for x in made)),
-            self._pack,
+        self._memory = [memory() for _ in range(threads)]
+        self._shape, self._gradients = (batch, width, number), gradients
+
+    def work(self, thread: int, begin: int, end: int, rows: Rows, adjustments: Adjustments) -> None:
+        """Do all that there is to do about some rows; see :class:`hatchway.losses.block_rows.Rows`."""
+        grad_columns = self._grad_columns[thread] if self._gradients else self._grad_query
+        weight = rows.others if rows.weight is None else rows.weight
+        work_through(
+            self._given,
+            cast("RowArrays", tuple(x.numpy() for x in (rows.own, rows.others, rows.peak, weight, rows.scale))),
+            (adjustments.rows.numpy(), adjustments.columns.numpy(), adjustments.values.numpy()),
+            self._memory[thread],
+            self._grad_query.view(-1).numpy(),
+            grad_columns.view(-1).numpy(),
             self._gradients,
-        )
-        return others, peak
-
-    def multiply_back(self, thread: int, begin: int, peak: Tensor, factor: Tensor) -> None:
-        """Multiply the block's exponentials, times a factor a row, into the gradients."""
-        made = (self._by_row, self._by_pair, self._peaks, self._scaled)
-        multiply_back(
-            (self._query[begin : begin + len(peak)].numpy(), peak.numpy(), factor.numpy()),
-            cast("Kept", tuple(x[thread].numpy() for x in made)),
-            self._columns.numpy(),
-            len(self._bias),
-            self._pack,
-            self._grad_query[begin:].view(-1).numpy(),
-            self._grad_columns[thread].view(-1).numpy(),
+            begin,
+            end,
         )
 
     def made(self) -> tuple[Tensor, Tensor]:
-        """Return the gradients of query and columns, when all blocks are done."""
+        """Return the gradients of query and columns, when all rows are done."""
+        batch, width, number = self._shape
         total, *more = self._grad_columns
         while more:
             total += more.pop()
-        return (
-            self._grad_query[: len(self._query), : self._query.shape[1]],
-            total[: len(self._bias), : self._query.shape[1]],
-        )
+        return self._grad_query[:batch, :width], total[:number, :width]

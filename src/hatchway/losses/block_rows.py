@@ -1,0 +1,44 @@
+"""What is given of a batch to whoever works on blocks of its rows, and what is kept of each row."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+class Adjustments:
+    """Sparse additions to the logits: coordinates sorted by row, each (row, column) at most once.
+
+    Attributes:
+        rows: [M] int64, ascending.
+        columns: [M] int64.
+        values: [M] float, −inf to mask.
+    """
+
+    def __init__(self, rows: Tensor, columns: Tensor, values: Tensor) -> None:
+        self.rows = rows
+        self.columns = columns
+        self.values = values
+
+    def before(self, rows: Tensor) -> list[int]:
+        """Return how many coordinates stand before each of some rows."""
+        return torch.searchsorted(self.rows, rows).tolist()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Of each row of a batch, as :mod:`hatchway.losses.softmax_rows` has it for the rows of a block.
+
+    Attributes:
+        own: [B, 1 + H] logits of the positive and of the row's own columns; their exponentials afterwards.
+        others: [B], made: the sum of a row's exponentials but for the positive's.
+        peak: [B], made: the largest logit, over which exponentials are.
+        weight: [B] of the row's loss; None where no gradients are asked for.
+        scale: [B], made where there is a weight: what turns exponentials into the gradient by logits.
+    """
+
+    own: Tensor
+    others: Tensor
+    peak: Tensor
+    weight: Tensor | None
+    scale: Tensor
