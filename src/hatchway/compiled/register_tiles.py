@@ -25,8 +25,8 @@ TILE = 288
 """Columns of a tile: whole HEIGHTs and LANES; rows of that length do not compete for the same places of a cache."""
 
 
-def score(a: Any, a_at: Any, b: Any, b_at: Any, count: Any, out: Any, out_at: Any) -> None:
-    """Set ``out[m, v] = Σ_k a[k, m] · b[k, v]``, with rows of HEIGHT, LANES and, of ``out``, TILE elements."""
+def score(a: Any, a_at: Any, b: Any, b_at: Any, count: Any, out: Any, out_at: Any, bias: Any, bias_at: Any) -> None:
+    """Set ``out[m, v] = bias[v] + Σ_k a[k, m] · b[k, v]``; rows are HEIGHT, LANES and, of ``out``, TILE elements."""
 
 
 def add_rows(
@@ -91,14 +91,18 @@ def _lowered(function: Callable[..., None], context: Any, builder: Any, signatur
         steps, out_step = (TILE // 2 if paired else TILE, 1, taken[7]), taken[7]
     else:
         steps, out_step = (1, TILE, taken[7]), taken[7]
-    sums = _summed(builder, builder.gep(a, [a_at]), builder.gep(b, [b_at]), count, steps, paired)
+    registers = ir.VectorType(ir.FloatType(), REGISTER)
+    start = [ir.Constant(registers, [0.0] * REGISTER)] * (LANES // REGISTER)
+    if function is score:
+        places = (builder.gep(taken[7], [builder.add(taken[8], number(v))]) for v in range(0, LANES, REGISTER))
+        start = [_loaded(builder, place, registers) for place in places]
+    sums = _summed(builder, builder.gep(a, [a_at]), builder.gep(b, [b_at]), count, steps, start, paired)
     for m, v in itertools.product(range(HEIGHT), range(LANES // REGISTER)):
         made = sums[m, v]
         distance = builder.add(builder.mul(out_step, number(m)), number(v * REGISTER))
-        place = builder.bitcast(builder.gep(out, [builder.add(out_at, distance)]), made.type.as_pointer())
+        place = builder.bitcast(builder.gep(out, [builder.add(out_at, distance)]), registers.as_pointer())
         if function is not score:
-            before = builder.load(place)
-            before.align = 4
+            before = _loaded(builder, place, registers)
             if function is add_rows:
                 factor = builder.load(builder.gep(taken[8], [builder.add(taken[9], number(m))]))
                 made = _multiply_add(builder, made, _everywhere(builder, factor), before)
@@ -109,30 +113,26 @@ def _lowered(function: Callable[..., None], context: Any, builder: Any, signatur
 
 
 def _summed(
-    builder: Any, a: Any, b: Any, count: Any, steps: tuple[int, int, Any], paired: bool
+    builder: Any, a: Any, b: Any, count: Any, steps: tuple[int, int, Any], start: list[Any], paired: bool
 ) -> dict[tuple[int, int], Any]:
     """Write the loop over ``count``; return the registers after it, by row and place in the row.
 
-    The steps are from row to row of ``out`` in ``a``, and from one k to the next in ``a`` and in ``b``.
+    The steps are from row to row of ``out`` in ``a``, and from one k to the next in ``a`` and in ``b``; every row of
+    registers begins with ``start``.
     """
     ir: Any = importlib.import_module("llvmlite.ir")
-    number, single = ir.IntType(64), ir.FloatType()
-    registers = ir.VectorType(single, REGISTER)
-    elements = ir.VectorType(ir.IntType(32) if paired else single, REGISTER)
+    number, registers = ir.IntType(64), start[0].type
+    elements = ir.VectorType(ir.IntType(32) if paired else ir.FloatType(), REGISTER)
     a_down, a_step, b_step = steps
     places = list(itertools.product(range(HEIGHT), range(LANES // REGISTER)))
     before, body, after = builder.block, builder.append_basic_block("sum"), builder.append_basic_block("summed")
-    zero = ir.Constant(registers, [0.0] * REGISTER)
     builder.cbranch(builder.icmp_signed(">", count, number(0)), body, after)
 
     builder.position_at_end(body)
     k = builder.phi(number)
     sums = {place: builder.phi(registers) for place in places}
     a_row, b_row = builder.gep(a, [builder.mul(k, number(a_step))]), builder.gep(b, [builder.mul(k, b_step)])
-    many = []
-    for v in range(LANES // REGISTER):
-        many.append(builder.load(builder.bitcast(builder.gep(b_row, [number(v * REGISTER)]), elements.as_pointer())))
-        many[v].align = 4
+    many = [_loaded(builder, builder.gep(b_row, [number(v)]), elements) for v in range(0, LANES, REGISTER)]
     one = [_everywhere(builder, builder.load(builder.gep(a_row, [number(m * a_down)]))) for m in range(HEIGHT)]
     operation = _multiply_add_pairs if paired else _multiply_add
     made = {(m, v): operation(builder, one[m], many[v], sums[m, v]) for m, v in places}
@@ -145,9 +145,16 @@ def _summed(
     results = {place: builder.phi(registers) for place in places}
     for place in places:
         for phi in (sums[place], results[place]):
-            phi.add_incoming(zero, before)
+            phi.add_incoming(start[place[1]], before)
             phi.add_incoming(made[place], body)
     return results
+
+
+def _loaded(builder: Any, place: Any, kind: Any) -> Any:
+    """Return the register that begins at a place of an array."""
+    register = builder.load(builder.bitcast(place, kind.as_pointer()))
+    register.align = 4
+    return register
 
 
 def _everywhere(builder: Any, value: Any) -> Any:

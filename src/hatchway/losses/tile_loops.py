@@ -9,7 +9,7 @@ from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, add_columns, a
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
 Elements = npt.NDArray[np.float32] | npt.NDArray[np.int32]
-Given = tuple[Float32, Elements, Elements, Float32, int]
+Given = tuple[Float32, Elements, Elements, Float32, int, int]
 RowArrays = tuple[Float32, Float32, Float32, Float32, Float32]
 Coordinates = tuple[Int64, Int64, Float32]
 Memory = tuple[Elements, Float32, Elements, Elements, Float32, Elements]
@@ -44,18 +44,17 @@ def _tile_by_tile(columns: Int64, tiles: int) -> tuple[Int64, Int64]:
 
 
 @written_out
-def _score_tile(
-    panel: Elements, panels: Elements, logits: Float32, place: int, first: int, wide: int, high: int, count: int
-) -> None:
+def _score_tile(given: Given, panel: Elements, logits: Float32, place: int, first: int, high: int, count: int) -> None:
     """Multiply the block's rows with a tile's columns; what the next tile needs comes from memory meanwhile."""
-    for n in range((wide + LANES - 1) // LANES):
-        following, part = (first + TILE + n * LANES) * count, high * HEIGHT * LANES
+    _, panels, _, bias, _, number = given
+    for n in range(0, min(TILE, number - first), LANES):
+        following, part = (first + TILE + n) * count, high * HEIGHT * LANES
         stretch_ahead(panels, following, following + LANES * count)
-        following = place + high * HEIGHT * TILE + n * part
+        following = place + high * HEIGHT * (TILE + n)
         stretch_ahead(logits, following, following + part)
-        for m in range(high):
-            out = place + m * HEIGHT * TILE + n * LANES
-            score(panel, m * HEIGHT * count, panels, (first + n * LANES) * count, count, logits, out)
+        for m in range(0, high * HEIGHT, HEIGHT):
+            out = place + m * TILE + n
+            score(panel, m * count, panels, (first + n) * count, count, logits, out, bias, first + n)
 
 
 @written_out
@@ -65,13 +64,11 @@ def _ordered(bits: np.int32) -> np.int32:
 
 
 @written_out
-def _shares(row: Float32, bias: Float32, peak: np.float32) -> tuple[np.float32, np.float32]:
-    """Make logits and bias exponentials over ``peak`` or their largest; return that and the sum."""
+def _shares(row: Float32, peak: np.float32) -> tuple[np.float32, np.float32]:
+    """Make logits exponentials over ``peak`` or their largest; return that and the sum."""
     top = _ordered(np.float32(peak).view(np.int32))
     for j in range(len(row)):
-        value = row[j] + bias[j]
-        row[j] = value
-        top = max(top, _ordered(np.float32(value).view(np.int32)))
+        top = max(top, _ordered(np.float32(row[j]).view(np.int32)))
     largest = _ordered(top).view(np.float32)
     summed = np.float32(0.0)
     for j in range(len(row)):
@@ -113,7 +110,7 @@ def _block_forward(
     given: Given, own: Float32, others: Float32, peak: Float32, coordinates: Coordinates, memory: Memory, kept: bool
 ) -> None:
     """Turn a block's logits into exponentials, tile by tile; rows of coordinates are counted from the block's first."""
-    (_, panels, _, bias, pack), (panel, logits, by_row, by_pair, peaks, _) = given, memory
+    (_, _, _, _, pack, number), (panel, logits, by_row, by_pair, peaks, _) = given, memory
     rows, columns, values = coordinates
     high, count = (len(own) + HEIGHT - 1) // HEIGHT, len(panel) // (peaks.shape[1])
     tile_size = high * HEIGHT * TILE
@@ -125,14 +122,14 @@ def _block_forward(
         peak[i] = _ordered(top).view(np.float32)
     for tile in range(len(peaks)):
         first = tile * TILE
-        wide = min(TILE, len(bias) - first)
+        wide = min(TILE, number - first)
         place = tile * tile_size if kept and pack == 1 else 0
-        _score_tile(panel, panels, logits, place, first, wide, high, count)
+        _score_tile(given, panel, logits, place, first, high, count)
         for at in order[starts[tile] : starts[tile + 1]]:
             logits[place + rows[at] * TILE + columns[at] - first] += values[at]
         for i in range(len(own)):
             row = logits[place + i * TILE : place + i * TILE + wide]
-            largest, summed = _shares(row, bias[first : first + wide], peak[i])
+            largest, summed = _shares(row, peak[i])
             others[i] = others[i] * np.exp(peak[i] - largest) + summed
             peak[i] = peaks[tile, i] = largest
         if kept and pack == 2:
@@ -190,8 +187,7 @@ def _block_back(
 
     ``scaled`` are the rows of ``query`` as the tile needs them: times their factor, and what became of their largest.
     """
-    (_, _, columns, bias, pack), (_, _, by_row, by_pair, peaks, scaled) = given, memory
-    number = len(bias)
+    (_, _, columns, _, pack, number), (_, _, by_row, by_pair, peaks, scaled) = given, memory
     batch, width = query.shape
     deep, high = (width + LANES - 1) // LANES * LANES, (batch + HEIGHT - 1) // HEIGHT
     tile_size = high * HEIGHT * TILE // pack
@@ -237,8 +233,8 @@ def work_through(
     """Compute exponentials, and gradients where ``kept``, of the rows from ``begin`` to ``end``.
 
     Args:
-        given: query [B, d]; columns in panels of LANES and, flat, as they are, in elements; bias [C]; how many numbers
-            an element has.
+        given: query [B, d]; columns in panels of LANES and, flat, as they are, in elements; bias, of whole LANES; how
+            many numbers an element has; C.
         rows: own [B, 1 + H], others, peak, weight and scale [B]; all but own and weight are made, own is changed.
         coordinates: rows, columns and values of what is added to logits, by row.
         memory: of the thread; a block has as many rows as ``peaks`` is wide.
@@ -249,7 +245,7 @@ def work_through(
         end: the same, or B.
     """
     widest()
-    (query, _, _, _, pack), (own, others, peak, weight, scale), (panel, _, _, _, peaks, _) = given, rows, memory
+    (query, _, _, _, pack, _), (own, others, peak, weight, scale), (panel, _, _, _, peaks, _) = given, rows, memory
     places, columns, values = coordinates
     most, deep = peaks.shape[1], (query.shape[1] + LANES - 1) // LANES * LANES
     low = np.searchsorted(places, begin)

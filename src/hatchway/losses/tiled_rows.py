@@ -15,7 +15,7 @@ from torch.nn.functional import pad
 from hatchway.compiled import suits
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, quicker
 from hatchway.losses.block_rows import Adjustments, Rows
-from hatchway.losses.tile_loops import Memory, RowArrays, work_through
+from hatchway.losses.tile_loops import Given, Memory, RowArrays, work_through
 
 _MOST_ROWS = 8 * HEIGHT
 """The gradient of the columns is read and written once a block, and beyond this many rows that is next to nothing."""
@@ -76,7 +76,9 @@ class TiledRows:
         panels = flat = panels.view(kind).flatten()
         if gradients:
             flat = whole.view(-1, pack, deep).transpose(1, 2).contiguous().view(kind).flatten()
-        self._given = query.contiguous().numpy(), panels.numpy(), flat.numpy(), bias.contiguous().numpy(), pack
+        start = pad(bias, (0, -number % LANES))
+        arrays = query.contiguous(), panels, flat, start
+        self._given = cast("Given", (*(array.numpy() for array in arrays), pack, number))
         kept, made = (tiles, threads) if gradients else (0, 0)
         self._grad_query = query.new_zeros(_up(batch, HEIGHT) if gradients else 0, deep)
         self._grad_columns = [columns.new_zeros(number + HEIGHT, deep) for _ in range(made)]

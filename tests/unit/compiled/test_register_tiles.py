@@ -22,9 +22,9 @@ if available() and importlib.import_module("llvmlite.binding").get_host_cpu_feat
 
 
 @Compiled
-def scored(a: Array, b: Array, count: int, out: Array) -> None:
+def scored(a: Array, b: Array, count: int, out: Array, bias: Array) -> None:
     """Call ``score`` with places to begin at."""
-    score(a, 5, b, 7, count, out, 3)
+    score(a, 5, b, 7, count, out, 3, bias, 1)
 
 
 @Compiled
@@ -65,9 +65,12 @@ def test_scores(kind: str, depth: int) -> None:
     a, b = draw(kind, depth, HEIGHT), draw(kind, depth, LANES)
     out = np.full(3 + HEIGHT * TILE, 7.0, np.float32)
     count = depth // (2 if kind == "bf16" else 1)
-    scored(shifted(5, elements(kind, a)), shifted(7, elements(kind, b)), count, out)
+    bias = draw("float32", LANES)
+    scored(
+        shifted(5, elements(kind, a)), shifted(7, elements(kind, b)), count, out, shifted(1, bias.astype(np.float32))
+    )
     rows = out[3:].reshape(HEIGHT, TILE)
-    assert np.abs(rows[:, :LANES] - a.T @ b).max() < 1e-5
+    assert np.abs(rows[:, :LANES] - bias - a.T @ b).max() < 1e-5
     assert (out[:3] == 7).all()
     assert (rows[:, LANES:] == 7).all()
 
@@ -104,10 +107,10 @@ def test_columns_are_added(kind: str, depth: int) -> None:
 
 
 def test_no_summand_is_a_sum_of_nothing() -> None:
-    """A count of 0 reads nothing: scores are 0, and what is added to stays."""
+    """A count of 0 reads nothing: scores are the bias, and what is added to stays."""
     nothing, out = np.empty(0, np.float32), np.full(3 + HEIGHT * TILE, 7.0, np.float32)
-    scored(nothing, nothing, 0, out)
-    assert (out[3:].reshape(HEIGHT, TILE)[:, :LANES] == 0).all()
+    scored(nothing, nothing, 0, out, np.full(LANES + 1, 2.5, np.float32))
+    assert (out[3:].reshape(HEIGHT, TILE)[:, :LANES] == 2.5).all()
     out[:] = 7
     added_columns(nothing, nothing, 0, out, LANES)
     assert (out == 7).all()
@@ -116,7 +119,7 @@ def test_no_summand_is_a_sum_of_nothing() -> None:
 def test_in_plain_python_they_do_nothing() -> None:
     """They are words of compiled functions."""
     out = np.ones(4)
-    for function, number in ((score, 7), (add_rows, 10), (add_columns, 8)):
+    for function, number in ((score, 9), (add_rows, 10), (add_columns, 8)):
         function(*[out] * number)
     assert (out == 1).all()
 

@@ -10,7 +10,8 @@ from torch import Tensor
 from hatchway import compiled
 from hatchway.errors import SettingsError
 from hatchway.losses import row_blocks, softmax_rows
-from hatchway.losses.row_blocks import Adjustments, row_block_losses
+from hatchway.losses.block_rows import Adjustments
+from hatchway.losses.row_blocks import row_block_losses
 
 WAYS = [softmax_rows._plain, softmax_rows._compiled] if compiled.available() else [softmax_rows._plain]
 NAN, INF = float("nan"), float("inf")

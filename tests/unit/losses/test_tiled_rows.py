@@ -9,7 +9,8 @@ from torch import Tensor
 
 from hatchway import compiled
 from hatchway.losses import row_blocks, tiled_rows
-from hatchway.losses.row_blocks import Adjustments, Products, row_block_losses
+from hatchway.losses.block_rows import Adjustments
+from hatchway.losses.row_blocks import Products, row_block_losses
 
 pytestmark = pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
 BF16 = compiled.available() and importlib.import_module("llvmlite.binding").get_host_cpu_features().get("avx512bf16")
