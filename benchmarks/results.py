@@ -59,6 +59,13 @@ def ratio(seconds: Mapping[str, Sequence[float]], ours: str, other: str) -> floa
     return float(f"{found[ours] / found[other]:.4g}")
 
 
+def processor() -> str:
+    """Return what the processor calls itself, or its architecture where it does not say."""
+    said = Path("/proc/cpuinfo")
+    lines = said.read_text().splitlines() if said.is_file() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
 def write(name: str, rows: Sequence[Row], seconds: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
     """Write ``name.json``, rows of earlier runs that were not measured anew among them, and print the new rows.
 
@@ -69,7 +76,7 @@ def write(name: str, rows: Sequence[Row], seconds: Mapping[str, Mapping[str, Seq
     """
     result: dict[str, Any] = {
         "machine": {
-            "processor": platform.machine(),
+            "processor": processor(),
             "cores": os.cpu_count(),
             "threads": torch.get_num_threads(),
             "instructions": torch.backends.cpu.get_cpu_capability(),

@@ -5,11 +5,13 @@ Usage: python benchmarks/step.py [--rounds 9] [--only small flat dense]
 The item tower is a table and 64 to 128 to 64; the query tower pools the history's rows of the same table and has layers
 of its own. Ours: the ledger's negatives and masks, the sampled softmax, the row-wise optimiser. Plain: whole matrices,
 compared with all history items, and SparseAdam (a million items) or Adam (ten million; that one masks the same item
-alone, and is left out where less memory is free than it needs). The process keeps freed memory, for both, as
-``hatchway train`` does. Writes step.json beside this file.
+alone, and is left out where less memory is free than it needs). The process keeps freed memory, and its idle threads
+sleep early, for both, as with ``hatchway train``. Writes step.json beside this file.
 """
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
@@ -142,6 +144,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", nargs="+", choices=["small", "flat", "dense"], default=["small", "flat", "dense"])
     options = parser.parse_args()
+    if "GOMP_SPINCOUNT" not in os.environ:  # PyTorch has looked for it by now
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"GOMP_SPINCOUNT": "30000"})  # noqa: S606  itself
     keep_freed_memory()
     rows: list[Row] = []
     seconds: dict[str, dict[str, list[float]]] = {}

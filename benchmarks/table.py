@@ -39,7 +39,7 @@ def table() -> str:
     for result in results.values():
         lines += lines_of(result)
     machines = {
-        "{cores} cores ({instructions}), {threads} threads, torch {torch}, NumPy {numpy}, numba {with_}".format(
+        "{processor}, {cores} cores ({instructions}), {threads} threads, torch {torch}, NumPy {numpy}, numba {with_}".format(
             **machine, with_="installed" if machine["numba"] else "not installed"
         )
         for machine in (result["machine"] for result in results.values())

@@ -30,6 +30,10 @@ from hatchway.cli import (
 )
 from hatchway.errors import HatchwayError
 
+_TURNS = "30000"
+"""How often PyTorch's threads look for more work before they sleep. By themselves they do so for milliseconds (300,000
+times), on processors for which the threads of the loss and of the tables are waiting."""
+
 app = typer.Typer(
     name="hatchway",
     no_args_is_help=True,
@@ -80,6 +84,7 @@ app.command("doctor")(doctor.run)
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of what happened."""
+    _let_threads_sleep()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a terminal of few letters gets question marks, not a failure
         sys.stdout.reconfigure(errors="replace")
     try:
@@ -106,6 +111,12 @@ def main() -> None:
             traceback.format_exc() if os.environ.get("HATCHWAY_DEBUG") == "1" else _unforeseen(error), file=sys.stderr
         )
         sys.exit(3)
+
+
+def _let_threads_sleep() -> None:
+    """Say so where the user says nothing about it; PyTorch, which is not imported yet, will read it then."""
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", _TURNS)
 
 
 def _answer() -> None:

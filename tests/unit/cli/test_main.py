@@ -170,3 +170,24 @@ def test_a_stdout_that_is_closed_is_no_failure() -> None:
     command = f"{sys.executable} -c 'from hatchway.cli.main import main; main()' cost >&-"
     ended = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "turns"), [({}, "30000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "passive"}, "0")]
+)
+def test_threads_of_pytorch_do_not_wait_long_on_a_processor(said: dict[str, str], turns: str) -> None:
+    """GNU's OpenMP says at its start what it was told, which a user who says something himself decides."""
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    }
+    ended = subprocess.run(
+        [str(Path(sys.executable).with_name("hatchway")), "doctor"],
+        env=environment | {"OMP_DISPLAY_ENV": "verbose"} | said,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0
+    if "GOMP_SPINCOUNT" not in ended.stderr:
+        pytest.skip("this PyTorch has another OpenMP")
+    assert f"GOMP_SPINCOUNT = '{turns}'" in ended.stderr
