@@ -39,9 +39,10 @@ def table() -> str:
     for result in results.values():
         lines += lines_of(result)
     machines = {
-        "{processor}, {cores} cores ({instructions}), {threads} threads, torch {torch}, NumPy {numpy}, numba {with_}".format(
-            **machine, with_="installed" if machine["numba"] else "not installed"
+        "{processor}, {cores} cores ({instructions}), {threads} threads, torch {torch}, NumPy {numpy}, ".format(
+            **machine
         )
+        + ("numba" if machine["numba"] else "no numba")
         for machine in (result["machine"] for result in results.values())
     }
     return "\n".join([*lines, "", f"Measured on: {'; '.join(sorted(machines))}."])
