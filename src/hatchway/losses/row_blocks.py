@@ -27,9 +27,7 @@ Products = Literal["float32", "bf16"]
 quicker on processors that multiply bf16, and makes no difference on others.
 
 A rounded logit is off by some 2^-9 of |q|·|v| / temperature over the root of d: gradients are within .6 % for vectors
-of length 1 and temperatures from about .05 on, and within 3 % at .01. Where copies of a positive stay among the columns
-(``positive = "count"`` or ``"yi"``) and have nearly all of the row with it, the gradient is a small difference of
-large terms, one of them rounded, and may be all error: use float32, or ``uncorrected``."""
+of length 1 and temperatures from about .05 on, and within 3 % at .01."""
 
 _LEAST_ROWS, _MOST_ROWS = 32, 128
 """All columns are packed anew for every product, which more rows share; beyond this many they bring nothing."""

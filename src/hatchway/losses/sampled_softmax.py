@@ -17,6 +17,7 @@ from torch import Tensor
 from hatchway.errors import DataError
 from hatchway.losses.block_rows import Adjustments
 from hatchway.losses.checks import Reduction, check_alpha, check_reduction, check_temperature, check_weight
+from hatchway.losses.copies import gain_of_copies, own_copies
 from hatchway.losses.row_blocks import Products, row_block_losses
 from hatchway.losses.temperature import Tempered
 from hatchway.negatives.ledger import Ledger
@@ -68,6 +69,9 @@ def sampled_softmax(
     with torch.autocast(query.device.type, enabled=False):
         scaled = query.float() / temperature
         extra = (scaled * positive.float()).sum(1, keepdim=True) - alpha * ledger.positive_log_count[:, None]
+        gain = gain_of_copies(scaled, positive.float(), columns.float(), own, ledger, alpha)
+        if gain is not None:
+            extra = extra + gain[:, None]
         if own is not None and own.shape[1]:
             extra = torch.cat([extra, _own_logits(scaled, own.float(), ledger, alpha)], 1)
         bias = -alpha * ledger.log_count
@@ -76,9 +80,10 @@ def sampled_softmax(
         # Weights that are learned need the rows' losses; others are known before the loss is, which saves a pass.
         learned = weight is not None and weight.requires_grad and torch.is_grad_enabled()
         known = None if learned or reduction == "none" else rows / total
-        summed, losses = row_block_losses(
-            scaled, columns.float(), extra, bias, adjustments(ledger, alpha), known, products
-        )
+        summed, losses = row_block_losses(scaled, columns.float(), extra, bias, adjustments(ledger), known, products)
+        if gain is not None:
+            losses = losses + gain
+            summed = summed if known is None else summed + torch.dot(known, gain)
         if known is not None:
             return summed
         return losses * rows if reduction == "none" else (losses * rows).sum() / total
@@ -88,19 +93,17 @@ def _own_logits(scaled: Tensor, own: Tensor, ledger: Ledger, alpha: float) -> Te
     """Return the logits of the rows' own columns, [B, H]; −inf where absent or masked."""
     scores = (own * scaled[:, None]).sum(2)  # a batch of such small products takes far longer
     logits = scores - alpha * ledger.own_log_count + ledger.own_log_weight
-    return logits.masked_fill(~ledger.own_stands, -torch.inf)
+    return logits.masked_fill(~ledger.own_stands | own_copies(ledger), -torch.inf)
 
 
-def adjustments(ledger: Ledger, alpha: float) -> Adjustments:
-    """Return what is added to single logits: −inf where masked, and the other correction for copies of the positive."""
-    copies = alpha * (ledger.log_count[ledger.copy_columns] - ledger.positive_log_count[ledger.copy_rows])
+def adjustments(ledger: Ledger) -> Adjustments:
+    """Return what is added to single logits: −inf where masked, and where a copy of the positive stands for itself."""
     rows = torch.cat([ledger.masked.rows, ledger.copy_rows])
     columns = torch.cat([ledger.masked.columns, ledger.copy_columns])
-    values = torch.cat([torch.full(ledger.masked.rows.shape, -torch.inf, device=copies.device), copies])
-    if len(copies):
+    if len(ledger.copy_rows):
         rows, order = torch.sort(rows, stable=True)
-        columns, values = columns[order], values[order]
-    return Adjustments(rows, columns, values)
+        columns = columns[order]
+    return Adjustments(rows, columns, torch.full(rows.shape, -torch.inf, device=rows.device))
 
 
 class SampledSoftmax(Tempered):

@@ -75,7 +75,7 @@ class Ledger:
         positive_log_count: [B] float32, ln n of the row's own positive: 0 under ``uncorrected``.
         masked: shared candidates that count for nothing in a row.
         copy_rows, copy_columns: [K] int64, sorted by row: unmasked columns that hold a copy of the row's positive and
-            are corrected by ``positive_log_count`` instead of ``log_count`` (``count`` only).
+            are corrected by ``positive_log_count``, as that is (``count``, and ``yi``, where it is ``log_count`` too).
         own_items: [B, H] int64 item row of each own column, −1 where a row has fewer than H. H may be 0.
         own_sources: [B, H] int8.
         own_log_count: [B, H] float32, ln n: 0 for columns that are there on purpose.
@@ -257,7 +257,7 @@ def account(
         count = torch.where((count == 0) & in_batch, 1.0, count)
     positive_count = counting.of_positives(positives)
     gone = carrier if copies_stay else torch.ones_like(carrier)
-    stay = ~gone if correction == "count" else torch.zeros_like(gone)
+    stay = ~gone
     reasons = torch.where(carrier, int(Reason.POSITIVE), int(Reason.SAME_ITEM)).to(torch.int8)
     masked = Masked(rows[gone], columns[gone], reasons[gone])
 

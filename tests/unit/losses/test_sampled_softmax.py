@@ -10,10 +10,13 @@ from torch.nn.functional import normalize
 
 from hatchway.errors import DataError, SettingsError, UsageError
 from hatchway.frequency.exact import ExactCounts
+from hatchway.losses import copies as copies_of_positives
 from hatchway.losses.sampled_softmax import SampledSoftmax, sampled_softmax
+from hatchway.negatives.distribution import UniformDistribution
 from hatchway.negatives.in_batch import InBatch
 from hatchway.negatives.ledger import Ledger, PositiveCorrection, account, draw_ledger
-from hatchway.negatives.sources import SharedSource
+from hatchway.negatives.per_row import PerRow
+from hatchway.negatives.sources import SharedSource, Source
 from hatchway.negatives.uniform import Uniform
 
 KINDS = torch.full((3,), 2, dtype=torch.int8)
@@ -165,42 +168,75 @@ def test_weights_can_be_learned(reduction: Literal["mean", "none"]) -> None:
     torch.testing.assert_close(torch.autograd.grad(loss, vectors), torch.autograd.grad(mean(weight), vectors))
 
 
-@pytest.mark.parametrize("correction", ["count", "yi"])
-def test_what_float32_leaves_of_a_query_beside_copies_of_its_positive(correction: PositiveCorrection) -> None:
-    """Late in a training the gradients of positives and columns keep their digits, and what a query's loses is noise.
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("correction", ["uncorrected", "count", "yi"])
+@pytest.mark.parametrize("temperature", [0.05, 0.03])
+@pytest.mark.parametrize("apart", [0.0, 0.01])
+def test_late_in_a_training_gradients_keep_their_digits_beside_copies(
+    correction: PositiveCorrection, temperature: float, apart: float, reduction: Literal["mean", "none"]
+) -> None:
+    """Within 1e-5 of float64 though positive and copies pull and push a hundred to a million times as hard.
 
-    The positive pulls by 1 less its share, its copies push by theirs; each is right to 1e-6, and what the two leave
-    of a query's gradient is off by some 1e-7 of them, however small it is.
+    Copies are among the shared columns and the row's own, and have the positive's vector or (``apart``) nearly so, as
+    from a queue.
     """
     generator = torch.Generator().manual_seed(1)
     table = normalize(torch.randn(50, 16, generator=generator), dim=1)
     epoch = torch.arange(50).repeat_interleave(torch.randint(1, 40, (50,), generator=generator))
     positives = epoch[torch.randperm(len(epoch), generator=generator)[:64]]
-    sources: list[SharedSource] = [InBatch(ExactCounts(torch.bincount(epoch, minlength=50))), Uniform(50, 40)]
-    made = draw_ledger(positives, sources, generator, correction)
-    near = table[positives] + 0.02 * torch.randn(64, 16, generator=generator)
-    temperature, found = 0.05, []
+    counts = ExactCounts(torch.bincount(epoch, minlength=50))
+    sources: list[SharedSource] = [InBatch(counts), Uniform(50, 40)]
+    made = draw_ledger(
+        positives, sources, generator, correction, own=[PerRow(UniformDistribution(50), 20, Source.UNIFORM)]
+    )
+    given = [
+        table[positives] + 0.02 * torch.randn(64, 16, generator=generator),
+        table[positives],
+        table[made.items] + apart * torch.randn(len(made.items), 16, generator=generator),
+        table[made.own_items] + apart * torch.randn(64, 20, 16, generator=generator),
+    ]
+    found = []
     for dtype in (torch.float32, torch.float64):
-        query, positive, columns = (
-            part.to(dtype).requires_grad_() for part in (near, table[positives], table[made.items])
-        )
+        query, positive, columns, rest = (part.to(dtype).requires_grad_() for part in given)
         if dtype == torch.float32:
-            loss = sampled_softmax(query, positive, columns, made, temperature=temperature)
+            loss = sampled_softmax(
+                query, positive, columns, made, own=rest, temperature=temperature, reduction=reduction
+            ).mean()
         else:
             logits = query @ columns.T / temperature - made.log_count
-            logits[made.copy_rows, made.copy_columns] += (
-                made.log_count[made.copy_columns] - made.positive_log_count[made.copy_rows]
-            )
-            logits[made.masked.rows, made.masked.columns] = -torch.inf
-            own = (query * positive).sum(1) / temperature - made.positive_log_count
-            loss = (torch.cat([own[:, None], logits], 1).logsumexp(1) - own).mean()
-        found.append([grad.double() for grad in torch.autograd.grad(loss, (query, positive, columns))])
-    off = [float((one - exact).norm()) for one, exact in zip(*found, strict=True)]
-    query_size, *sizes = (float(exact.norm()) for exact in found[1])
-    assert all(error <= 1e-5 * size for error, size in zip(off[1:], sizes, strict=True))
-    # Its terms are that large: half of the row's weight, a vector of length 1, divided by the temperature.
-    assert off[0] <= 1e-6 * 0.5 / temperature / math.sqrt(64)
-    assert query_size < 0.01
+            copies = made.positives[:, None] == made.items
+            logits = torch.where(
+                copies, logits + made.log_count - made.positive_log_count[:, None], logits
+            )  # the same number under yi
+            logits = logits.index_put((made.masked.rows, made.masked.columns), torch.tensor(-torch.inf).to(dtype))
+            more = (query[:, None] * rest).sum(2) / temperature - made.own_log_count
+            more = more.masked_fill(~made.own_stands, -torch.inf)
+            one = (query * positive).sum(1) / temperature - made.positive_log_count
+            loss = (torch.cat([one[:, None], logits, more], 1).logsumexp(1) - one).mean()
+        found.append([loss.detach(), *torch.autograd.grad(loss, (query, positive, columns, rest))])
+    if correction != "uncorrected":
+        assert len(made.copy_rows)
+        assert (made.own_stands & (made.own_items == made.positives[:, None])).any()
+    for one, exact in zip(*found, strict=True):
+        assert float((one.double() - exact).norm()) <= 1e-5 * float(exact.norm())
+
+
+def test_many_copies_are_looked_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalogue of three items: every row has hundreds of copies, and parts of them give what all of them give."""
+    generator = torch.Generator().manual_seed(2)
+    positives = torch.randint(0, 3, (300,), generator=generator)
+    made = draw_ledger(positives, [InBatch(ExactCounts(torch.tensor([5, 5, 5])))], generator, "count")
+    given = [torch.randn(300, 4, generator=generator) for _ in range(3)]
+    found = []
+    for numbers in (2**22, 1, 1000):
+        monkeypatch.setattr(copies_of_positives, "_NUMBERS_AT_ONCE", numbers)
+        vectors = [part.clone().requires_grad_() for part in given]
+        loss = sampled_softmax(vectors[0], vectors[1], vectors[2], made)
+        found.append([loss.detach(), *torch.autograd.grad(loss, vectors)])
+    assert len(made.copy_rows) > 20_000
+    for other in found[1:]:
+        for one, wanted in zip(other, found[0], strict=True):
+            torch.testing.assert_close(one, wanted)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
