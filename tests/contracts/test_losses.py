@@ -6,6 +6,7 @@ masked.
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -357,8 +358,9 @@ def test_nonsense_is_refused(entry: Entry) -> None:
             for temperature in (value, torch.tensor(value), torch.tensor([value], requires_grad=True)):
                 with pytest.raises(SettingsError, match=f"temperature is {value}; allowed: above 0"):
                     entry.loss(*inputs, temperature=temperature)
-        with pytest.raises(SettingsError, match=r"tensor of shape \(2,\)"):
-            entry.loss(*inputs, temperature=torch.ones(2))
+        for shape in ((2,), (1, 1), (1, 1, 1)):
+            with pytest.raises(SettingsError, match=f"tensor of shape {re.escape(str(shape))}"):
+                entry.loss(*inputs, temperature=torch.ones(shape))
     for weight in (torch.zeros(2), torch.tensor([1.0, -0.5]), torch.tensor([1.0, math.nan]), torch.ones(3)):
         with pytest.raises(DataError, match=r"weight has shape .* allowed: \[B\] = \(2,\)"):
             entry.loss(*inputs, weight=weight)

@@ -14,11 +14,13 @@ def check_temperature(temperature: Tensor | float) -> None:
     """Refuse a temperature that is not one finite number above 0, whether a number or a tensor (a learned one).
 
     Raises:
-        SettingsError: it is NaN, infinite, 0 or negative, or a tensor of more than one value.
+        SettingsError: it is NaN, infinite, 0 or negative, or a tensor of more than one value or of several dimensions,
+            which losses would take on.
     """
-    if isinstance(temperature, Tensor) and temperature.numel() != 1:
+    if isinstance(temperature, Tensor) and (temperature.numel() != 1 or temperature.dim() > 1):
         raise SettingsError(
-            f"temperature is a tensor of shape {tuple(temperature.shape)}; allowed: a number or a tensor with one value"
+            f"temperature is a tensor of shape {tuple(temperature.shape)}; allowed: a number, or a tensor of "
+            "shape () or (1,)"
         )
     value = float(temperature.detach()) if isinstance(temperature, Tensor) else temperature
     if not 0 < value < math.inf:

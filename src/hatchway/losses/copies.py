@@ -18,7 +18,7 @@ from torch import Tensor
 from hatchway.losses.once import once_differentiable
 from hatchway.negatives.ledger import Ledger
 
-_NUMBERS_AT_ONCE = 2**22
+_NUMBERS_AT_ONCE = 2**20
 """Small catalogues have many more copies than rows; their vectors are looked up so many numbers at a time."""
 
 
