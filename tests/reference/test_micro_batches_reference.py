@@ -73,7 +73,8 @@ def test_gradients_are_those_of_the_whole_batch(size: int) -> None:
     value, got, encoder = training_step(size)
     assert value == pytest.approx(whole, rel=1e-6)
     for mine, right in zip(got, wanted, strict=True):
-        torch.testing.assert_close(mine, right, rtol=1e-5, atol=1e-7)
+        # What adds up to 0 over the batch (of an output's bias, say) is rounding, of terms around .1.
+        torch.testing.assert_close(mine, right, rtol=1e-5, atol=5e-7)
     assert encoder.most_rows == min(size, 10)
     assert encoder.calls == 2 * -(-10 // size)
 
