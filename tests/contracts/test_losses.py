@@ -354,6 +354,9 @@ def test_nonsense_is_refused(entry: Entry) -> None:
     """Temperatures, weights, reductions and shapes that would give a number but no loss."""
     inputs = vectors(2, 3)
     if entry.tempered:
+        single = entry.loss(*inputs, temperature=torch.tensor([0.5]))
+        for allowed in (0.5, torch.tensor(0.5), torch.tensor([0.5], dtype=torch.float64)):
+            torch.testing.assert_close(entry.loss(*inputs, temperature=allowed).float(), single)
         for value in (0.0, -1.0, math.nan, math.inf):
             for temperature in (value, torch.tensor(value), torch.tensor([value], requires_grad=True)):
                 with pytest.raises(SettingsError, match=f"temperature is {value}; allowed: above 0"):

@@ -14,19 +14,24 @@ from hatchway import compiled
 
 
 def test_the_environment_can_switch_it_off() -> None:
-    """``HATCHWAY_NUMBA=0`` is obeyed, and numba is not even imported."""
+    """``HATCHWAY_NUMBA=0`` is obeyed, as is numba's own switch, and numba is not even imported."""
     program = (
         "import sys, torch; from hatchway.negatives.matching import matching_columns as m; "
         "from hatchway.compiled import available; x = torch.tensor([3]); m(x, x); "
         "print(available(), 'numba' in sys.modules)"
     )
-    for value, wanted in (("0", "False False"), ("1", None)):
+    for name, value, wanted in (
+        ("HATCHWAY_NUMBA", "0", "False False"),
+        ("HATCHWAY_NUMBA", "1", None),
+        ("NUMBA_DISABLE_JIT", "1", "False False"),
+        ("NUMBA_DISABLE_JIT", "0", None),
+    ):
         said = subprocess.run(
             [sys.executable, "-c", program],
             capture_output=True,
             text=True,
             check=True,
-            env={"HATCHWAY_NUMBA": value, "OMP_NUM_THREADS": "1", "PATH": ""},
+            env={name: value, "OMP_NUM_THREADS": "1", "PATH": ""},
         ).stdout.strip()
         there = importlib.util.find_spec("numba") is not None
         assert said == (wanted or f"{there} {there}")

@@ -51,8 +51,13 @@ Result = TypeVar("Result")
 
 @functools.cache
 def available() -> bool:
-    """Whether numba is installed and not switched off by ``HATCHWAY_NUMBA=0`` in the environment."""
-    return os.environ.get("HATCHWAY_NUMBA", "1") != "0" and importlib.util.find_spec("numba") is not None
+    """Whether numba is installed and not switched off in the environment.
+
+    That is done by ``HATCHWAY_NUMBA=0``, or numba's own ``NUMBA_DISABLE_JIT=1``: compiled functions would then run in
+    Python, to which instructions of the processor mean nothing.
+    """
+    off = os.environ.get("HATCHWAY_NUMBA", "1") == "0" or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return not off and importlib.util.find_spec("numba") is not None
 
 
 def suits(*tensors: Tensor) -> bool:

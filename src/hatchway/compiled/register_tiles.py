@@ -44,9 +44,12 @@ def quicker(products: str) -> bool:
     """Whether these functions were seen to beat PyTorch's on a processor of this kind.
 
     float32: AMD's with AVX-512 (Zen 4). bf16: what multiplies bf16 in vectors but has no matrix unit (AMX); there
-    PyTorch's float32 products are never rounded to bf16, whatever its switches say.
+    PyTorch's float32 products are never rounded to bf16, whatever its switches say. Neither where numba was told to
+    compile for another processor than this one, or to check every index.
     """
-    binding: Any = importlib.import_module("llvmlite.binding")
+    binding, told = (cast("Any", importlib.import_module(name)) for name in ("llvmlite.binding", "numba.core.config"))
+    if told.CPU_NAME or told.CPU_FEATURES is not None or not told.ENABLE_AVX or told.BOUNDSCHECK:
+        return False
     has = binding.get_host_cpu_features().get
     if products == "bf16":
         return bool(has("avx512bf16")) and not has("amx-bf16")

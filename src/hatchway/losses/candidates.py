@@ -72,7 +72,7 @@ def score(
         raise DataError(f"present is {present.dtype}; allowed: torch.bool (weights of candidates go into log_count)")
     with torch.autocast(query.device.type, enabled=False):
         dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-        scaled = query.to(dtype) / temperature
+        scaled = (query.to(dtype) / temperature).to(dtype)  # a temperature may be of float64
         own = negatives.to(dtype)
         scores = scaled @ own.T if shared else (own @ scaled[:, :, None])[:, :, 0]
         return Scores((scaled * positive.to(dtype)).sum(1), scores, present)

@@ -200,7 +200,7 @@ def full_softmax(
     check_weight(weight, len(query))
     with torch.autocast(query.device.type, enabled=False):
         dtype = torch.float64 if query.dtype == torch.float64 else torch.float32
-        scaled = query.to(dtype) / temperature
+        scaled = (query.to(dtype) / temperature).to(dtype)  # a temperature may be of float64
         tiles = Tiles.cut(positives, len(items), masked, tile)
         losses: Tensor = _FullSoftmax.apply(scaled, items, tiles)  # type: ignore[no-untyped-call]
         return reduced(losses, weight, reduction)

@@ -67,7 +67,7 @@ def sampled_softmax(
     check_alpha(alpha)
     check_reduction(reduction)
     with torch.autocast(query.device.type, enabled=False):
-        scaled = query.float() / temperature
+        scaled = (query.float() / temperature).float()  # a temperature may be of float64
         extra = (scaled * positive.float()).sum(1, keepdim=True) - alpha * ledger.positive_log_count[:, None]
         gain = gain_of_copies(scaled, positive.float(), columns.float(), own, ledger, alpha)
         if gain is not None:

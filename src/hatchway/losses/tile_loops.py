@@ -132,6 +132,8 @@ def _block_forward(
             largest, summed = _shares(row, peak[i])
             others[i] = others[i] * np.exp(peak[i] - largest) + summed
             peak[i] = peaks[tile, i] = largest
+        for i in range(len(own), high * HEIGHT):  # rows beyond the last must be nothing, times anything
+            logits[place + i * TILE : place + i * TILE + wide] = np.float32(0.0)
         if kept and pack == 2:
             _narrow_tile(logits, by_row, by_pair, tile * tile_size // 2, wide, high * HEIGHT)
     for i in range(len(own)):

@@ -34,7 +34,7 @@ def suitable(query: Tensor, columns: Tensor, products: str) -> bool:
     """Whether to work in tiles: that is quicker here, and there is enough of everything."""
     return (
         suits(query, columns)
-        and query.dtype == torch.float32
+        and query.dtype == columns.dtype == torch.float32
         and len(query) >= _LEAST_ROWS
         and len(columns) >= _LEAST_COLUMNS
         and query.shape[1] in _WIDTHS

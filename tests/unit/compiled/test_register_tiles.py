@@ -145,3 +145,22 @@ def test_they_are_used_where_they_were_seen_to_be_quicker(
     monkeypatch.setitem(sys.modules, "llvmlite.binding", binding)
     assert register_tiles.quicker.__wrapped__("float32") is float32
     assert register_tiles.quicker.__wrapped__("bf16") is bf16
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("CPU_NAME", "generic"), ("CPU_FEATURES", ""), ("ENABLE_AVX", 0), ("BOUNDSCHECK", 1)]
+)
+def test_not_where_numba_compiles_for_something_else(
+    monkeypatch: pytest.MonkeyPatch, setting: str, value: str | int
+) -> None:
+    """Code for another processor may lack the instructions that this one has."""
+    features = dict.fromkeys(("avx512f", "avx512bf16"), True)
+    binding = types.SimpleNamespace(get_host_cpu_name=lambda: "znver4", get_host_cpu_features=lambda: features)
+    monkeypatch.setitem(sys.modules, "llvmlite.binding", binding)
+    config = importlib.import_module("numba.core.config")
+    for name, usual in (("CPU_NAME", None), ("CPU_FEATURES", None), ("ENABLE_AVX", 1), ("BOUNDSCHECK", None)):
+        monkeypatch.setattr(config, name, usual)
+    assert register_tiles.quicker.__wrapped__("float32")
+    monkeypatch.setattr(config, setting, value)
+    assert not register_tiles.quicker.__wrapped__("float32")
+    assert not register_tiles.quicker.__wrapped__("bf16")

@@ -131,6 +131,17 @@ def test_what_is_no_number_stays_in_its_row(kind: Products, bad: float) -> None:
     assert found[2].isnan().any()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("low", [-INF, float(torch.finfo(torch.float32).min)])
+def test_rows_that_fill_a_tile_up_are_nothing(kind: Products, low: float) -> None:
+    """301 rows, and columns whose bias is as low as can be: their gradient is 0, not 0 times infinity."""
+    inputs = Inputs()
+    inputs.bias[::2] = low
+    found = inputs.computed(kind)
+    assert torch.count_nonzero(found[2][::2]) == 0
+    assert all(part.isfinite().all() for part in found)
+
+
 @HAS_BF16
 def test_bf16_is_near_in_size_and_direction() -> None:
     """Gradients within .6 %, cosine at least .9999."""
