@@ -81,7 +81,7 @@ class _WholeRows:
 
     def work(self, thread: int, begin: int, end: int, rows: Rows, adjustments: Adjustments) -> None:
         starts = range(begin, end, self.rows)
-        bounds = adjustments.before(torch.tensor([*starts, end]).to(rows.own.device))
+        bounds = adjustments.before(torch.tensor([*starts, end], device="cpu").to(rows.own.device))
         for start, (low, high) in zip(starts, itertools.pairwise(bounds), strict=True):
             stop = min(start + self.rows, end)
             query, own = self._query[start:stop], rows.own[start:stop]

@@ -86,8 +86,8 @@ class TiledRows:
 
         def memory() -> Memory:
             logits = query.new_empty(tile * (kept if kept and pack == 1 else 1))
-            by_row, by_pair = torch.empty((2, tile * kept // 2), dtype=kind) if pack == 2 else (logits, logits)
-            panel, scaled = (torch.empty(size // pack, dtype=kind) for size in (most * count * pack, most * deep))
+            by_row, by_pair = query.new_empty(2, tile * kept // 2, dtype=kind) if pack == 2 else (logits, logits)
+            panel, scaled = (query.new_empty(size // pack, dtype=kind) for size in (most * count * pack, most * deep))
             arrays = panel, logits, by_row, by_pair, query.new_empty(tiles, most), scaled
             return cast("Memory", tuple(array.numpy() for array in arrays))
 

@@ -1,7 +1,6 @@
 """What tiles could do wrong that whole rows cannot; the kernel's other tests run in tiles as well (test_row_blocks)."""
 
 import importlib
-from typing import Any
 
 import pytest
 import torch
@@ -91,16 +90,27 @@ def test_memory_that_nobody_wrote_to_is_not_used(
     """Rows, columns and widths that fill no tile: with NaN in all new memory results are what they were."""
     inputs = Inputs(batch, columns, width)
     wanted = inputs.computed(kind)
-    real = torch.empty
+    filled = []
 
-    def poisoned(*shape: Any, dtype: torch.dtype = torch.float32, **more: Any) -> Tensor:
-        filled = real(*shape, dtype=dtype, **more)
-        return filled.fill_(NAN if dtype.is_floating_point else 0x7FC07FC0)  # two NaN of bf16
+    def poisoned(self: Tensor, *shape: int, dtype: torch.dtype | None = None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        filled.append(dtype)
+        return self.new_full(shape, NAN if dtype.is_floating_point else 0x7FC07FC0, dtype=dtype)  # two NaN of bf16
 
-    monkeypatch.setattr(torch, "empty", poisoned)
-    monkeypatch.setattr(Tensor, "new_empty", lambda self, *shape: self.new_full(shape, NAN))
+    monkeypatch.setattr(Tensor, "new_empty", poisoned)
     for one, other in zip(inputs.computed(kind), wanted, strict=True):
         assert torch.equal(one, other)
+    assert set(filled) == ({torch.float32} if kind == "float32" else {torch.float32, torch.int32})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_is_the_processors_whatever_the_default_device(kind: Products) -> None:
+    """A program may make its tensors elsewhere by default."""
+    inputs = Inputs()
+    wanted = inputs.computed(kind)
+    with torch.device("meta"):
+        found = inputs.computed(kind)
+    assert all(torch.equal(one, other) for one, other in zip(found, wanted, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)
