@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hatchway.compiled import CompiledInAnyOrder, exponential, suits, widest
+from hatchway.compiled import CompiledInAnyOrder, exponential, suits, widest, written_out
 
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
@@ -60,6 +60,41 @@ def _compiled(
     return others, peak
 
 
+@written_out
+def ordered(value: np.float32) -> np.int32:
+    """Return a float's bits as a whole number of the same order, the bits of a negative one turned round.
+
+    A compiler may reorder whole numbers and not floats, whose NaNs it must respect. A NaN is above all or below all.
+    """
+    bits = np.float32(value).view(np.int32)
+    return np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF)))
+
+
+@written_out
+def back(number: np.int32) -> np.float32:
+    """Return the float that :func:`ordered` made a whole number of."""
+    return np.int32(number ^ ((number >> np.int32(31)) & np.int32(0x7FFFFFFF))).view(np.float32)
+
+
+@written_out
+def exponentials_over(row: Float32, largest: np.float32) -> np.float32:
+    """Replace a row's logits by their exponentials over the largest; return the sum."""
+    summed = np.float32(0.0)
+    for j in range(len(row)):
+        share = exponential(row[j] - largest)
+        row[j] = share
+        summed += share
+    return summed
+
+
+@written_out
+def own_exponentials_over(own: Float32, largest: np.float32) -> np.float32:
+    """Do the same for a row's own logits; return the sum of all but the first, the positive's."""
+    for h in range(len(own)):
+        own[h] = np.exp(own[h] - largest)
+    return np.float32(own[1:].sum())
+
+
 @CompiledInAnyOrder
 def _in_one_pass(
     logits: Float32,
@@ -71,36 +106,16 @@ def _in_one_pass(
     others: Float32,
     peak: Float32,
 ) -> None:
-    """Work row by row.
-
-    Largest values are found by comparing floats as integers (the bits of a negative one turned round), because a
-    compiler may reorder whole numbers and not floats, whose NaNs it must respect.
-    """
+    """Work row by row; without a branch in the loops over columns, so that they become vector instructions."""
     widest()
-    turned, last = np.int32(0x7FFFFFFF), np.int32(31)
     for at in range(len(rows)):
         logits[rows[at], columns[at]] += values[at]
     for i in range(len(logits)):
-        row = logits[i]
-        top = np.int32(-turned)  # a NaN of negative sign; below −inf
-        for h in range(own.shape[1]):
-            bits = np.float32(own[i, h]).view(np.int32)
-            top = max(top, np.int32(bits ^ ((bits >> last) & turned)))
+        row, top = logits[i], ordered(own[i, 0])
+        for h in range(1, own.shape[1]):
+            top = max(top, ordered(own[i, h]))
         for j in range(len(row)):
-            value = row[j] + bias[j]
-            row[j] = value
-            bits = np.float32(value).view(np.int32)
-            top = max(top, np.int32(bits ^ ((bits >> last) & turned)))
-        largest = np.int32(top ^ ((top >> last) & turned)).view(np.float32)
-        summed = np.float32(0.0)
-        for j in range(len(row)):
-            share = exponential(row[j] - largest)
-            row[j] = share
-            summed += share
-        for h in range(own.shape[1]):
-            share = np.exp(own[i, h] - largest)
-            own[i, h] = share
-            if h > 0:
-                summed += share
-        others[i] = summed
-        peak[i] = largest
+            row[j] += bias[j]
+            top = max(top, ordered(row[j]))
+        peak[i] = back(top)
+        others[i] = exponentials_over(row, peak[i]) + own_exponentials_over(own[i], peak[i])

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from hatchway.compiled import CompiledInAnyOrder, bf16, exponential, stretch_ahead, widest, written_out
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, add_columns, add_rows, score
+from hatchway.losses.softmax_rows import back, exponentials_over, ordered, own_exponentials_over
 
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
@@ -51,31 +52,10 @@ def _score_tile(given: Given, panel: Elements, logits: Float32, place: int, firs
         following, part = (first + TILE + n) * count, high * HEIGHT * LANES
         stretch_ahead(panels, following, following + LANES * count)
         following = place + high * HEIGHT * (TILE + n)
-        stretch_ahead(logits, following, following + part)
+        stretch_ahead(logits, following, min(following + part, len(logits)))
         for m in range(0, high * HEIGHT, HEIGHT):
             out = place + m * TILE + n
             score(panel, m * count, panels, (first + n) * count, count, logits, out, bias, first + n)
-
-
-@written_out
-def _ordered(bits: np.int32) -> np.int32:
-    """Turn a float32's bits into a whole number of the same order, or back: compilers may reorder only those."""
-    return np.int32(bits ^ ((bits >> np.int32(31)) & np.int32(0x7FFFFFFF)))
-
-
-@written_out
-def _shares(row: Float32, peak: np.float32) -> tuple[np.float32, np.float32]:
-    """Make logits exponentials over ``peak`` or their largest; return that and the sum."""
-    top = _ordered(np.float32(peak).view(np.int32))
-    for j in range(len(row)):
-        top = max(top, _ordered(np.float32(row[j]).view(np.int32)))
-    largest = _ordered(top).view(np.float32)
-    summed = np.float32(0.0)
-    for j in range(len(row)):
-        share = exponential(row[j] - largest)
-        row[j] = share
-        summed += share
-    return largest, summed
 
 
 @written_out
@@ -116,10 +96,9 @@ def _block_forward(
     tile_size = high * HEIGHT * TILE
     order, starts = _tile_by_tile(columns, len(peaks))
     for i in range(len(own)):
-        others[i], top = np.float32(0.0), _ordered(np.float32(own[i, 0]).view(np.int32))
+        others[i], peak[i] = np.float32(0.0), own[i, 0]
         for h in range(1, own.shape[1]):
-            top = max(top, _ordered(np.float32(own[i, h]).view(np.int32)))
-        peak[i] = _ordered(top).view(np.float32)
+            peak[i] = back(max(ordered(peak[i]), ordered(own[i, h])))
     for tile in range(len(peaks)):
         first = tile * TILE
         wide = min(TILE, number - first)
@@ -129,18 +108,18 @@ def _block_forward(
             logits[place + rows[at] * TILE + columns[at] - first] += values[at]
         for i in range(len(own)):
             row = logits[place + i * TILE : place + i * TILE + wide]
-            largest, summed = _shares(row, peak[i])
-            others[i] = others[i] * np.exp(peak[i] - largest) + summed
+            top = ordered(peak[i])
+            for j in range(wide):
+                top = max(top, ordered(row[j]))
+            largest = back(top)
+            others[i] = others[i] * np.exp(peak[i] - largest) + exponentials_over(row, largest)
             peak[i] = peaks[tile, i] = largest
         for i in range(len(own), high * HEIGHT):  # rows beyond the last must be nothing, times anything
             logits[place + i * TILE : place + i * TILE + wide] = np.float32(0.0)
         if kept and pack == 2:
             _narrow_tile(logits, by_row, by_pair, tile * tile_size // 2, wide, high * HEIGHT)
     for i in range(len(own)):
-        for h in range(own.shape[1]):
-            share = np.exp(own[i, h] - peak[i])
-            own[i, h] = share
-            others[i] += share if h > 0 else np.float32(0.0)
+        others[i] += own_exponentials_over(own[i], peak[i])
 
 
 @written_out
@@ -207,7 +186,8 @@ def _block_back(
             part = tile_size // high
             following = place + tile_size + m * part
             stretch_ahead(by_row, following, following + part)
-            stretch_ahead(by_pair, following, following + part)
+            if pack == 2:
+                stretch_ahead(by_pair, following, following + part)
             part = TILE * deep // high + 1
             following = (first + TILE) * deep + m * part
             stretch_ahead(grad_columns, following, following + part)
