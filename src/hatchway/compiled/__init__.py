@@ -16,13 +16,14 @@ from typing import Any, Generic, TypeVar, TypeVarTuple
 import torch
 from torch import Tensor
 
-from hatchway.compiled import instructions, register_tiles
+from hatchway.compiled import instructions, matrix_unit, matrix_unit_exponentials, register_tiles
 from hatchway.compiled.instructions import (
     ahead,
     ahead_of_change,
     bf16,
     exponential,
     far_ahead,
+    pair,
     stretch_ahead,
     widest,
     written_out,
@@ -38,6 +39,7 @@ __all__ = [
     "bf16",
     "exponential",
     "far_ahead",
+    "pair",
     "parts_of",
     "stretch_ahead",
     "suits",
@@ -84,6 +86,8 @@ class Compiled(Generic[*Arguments, Result]):
         numba: Any = importlib.import_module("numba")
         instructions.teach()
         register_tiles.teach()
+        matrix_unit.teach()
+        matrix_unit_exponentials.teach()
         instructions.teach_called(self._function)
         compiler = functools.partial(numba.njit, nogil=True, error_model="numpy", fastmath=set(self._liberties))
         try:

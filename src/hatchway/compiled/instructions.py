@@ -89,6 +89,13 @@ def bf16(x: Any) -> Any:
 
 
 @written_out
+def pair(low: Any, high: Any) -> Any:
+    """Inside a compiled function: return two float32 as bf16 in the halves of one element, an int32."""
+    lower, upper = (bf16(low) >> np.int32(16)) & np.int32(0xFFFF), bf16(high) & np.int32(-65536)
+    return np.int32(lower | upper)
+
+
+@written_out
 def stretch_ahead(array: Any, begin: Any, end: Any) -> None:
     """Do what :func:`far_ahead` does for every line of ``array[begin:end]``; elements have four bytes.
 

@@ -12,14 +12,17 @@ Python these functions do nothing.
 
 import functools
 import importlib
-import inspect
 import itertools
-from collections.abc import Callable
 from typing import Any, cast
+
+from hatchway.compiled import llvm
+from hatchway.compiled.llvm import called, element, everywhere, loaded, loop, multiply_add, stored, times
 
 REGISTER = 16
 HEIGHT, LANES = 12, 2 * REGISTER
 """Two registers share each number that is read for one row: one alone would wait for the numbers."""
+
+_PARTS = range(0, LANES, REGISTER)
 
 TILE = 288
 """Columns of a tile: whole HEIGHTs and LANES; rows of that length do not compete for the same places of a cache."""
@@ -59,142 +62,93 @@ def quicker(products: str) -> bool:
 @functools.cache
 def teach() -> None:
     """Tell numba what the three functions are."""
-    extending, numba_types = (
-        cast("Any", importlib.import_module(name)) for name in ("numba.extending", "numba.core.types")
-    )
-
-    def typed(function: Callable[..., None], _context: Any) -> Any:
-        @functools.wraps(function)  # numba reads the names of arguments from what is wrapped
-        def typer(*_: Any) -> Any:
-            return numba_types.none
-
-        return typer
-
-    for function in (score, add_rows, add_columns):
-        extending.type_callable(function)(functools.partial(typed, function))
-        number = len(inspect.signature(function).parameters)
-        extending.lower_builtin(function, *[numba_types.Any] * number)(functools.partial(_lowered, function))
+    llvm.teach(score, _score)
+    llvm.teach(add_rows, _add_rows)
+    llvm.teach(add_columns, _add_columns)
 
 
-def _lowered(function: Callable[..., None], context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Write a function's instructions where it is called."""
-    whole, ir = (cast("Any", importlib.import_module(name)) for name in ("numba.core.types", "llvmlite.ir"))
-    number = ir.IntType(64)
-    taken = [
-        context.make_array(kind)(context, builder, value).data
-        if isinstance(kind, whole.Array)
-        else context.cast(builder, value, kind, whole.int64)
-        for kind, value in zip(signature.args, arguments, strict=True)
-    ]
-    paired = isinstance(signature.args[0].dtype, whole.Integer)
-    a, a_at, b, b_at, count, out, out_at = taken[:7]
-    if function is score:
-        steps, out_step = (1, HEIGHT, number(LANES)), number(TILE)
-    elif function is add_rows:
-        steps, out_step = (TILE // 2 if paired else TILE, 1, taken[7]), taken[7]
-    else:
-        steps, out_step = (1, TILE, taken[7]), taken[7]
-    registers = ir.VectorType(ir.FloatType(), REGISTER)
-    start = [ir.Constant(registers, [0.0] * REGISTER)] * (LANES // REGISTER)
-    if function is score:
-        places = (builder.gep(taken[7], [builder.add(taken[8], number(v))]) for v in range(0, LANES, REGISTER))
-        start = [_loaded(builder, place, registers) for place in places]
-    sums = _summed(builder, builder.gep(a, [a_at]), builder.gep(b, [b_at]), count, steps, start, paired)
-    for m, v in itertools.product(range(HEIGHT), range(LANES // REGISTER)):
-        made = sums[m, v]
-        distance = builder.add(builder.mul(out_step, number(m)), number(v * REGISTER))
-        place = builder.bitcast(builder.gep(out, [builder.add(out_at, distance)]), registers.as_pointer())
-        if function is not score:
-            before = _loaded(builder, place, registers)
-            if function is add_rows:
-                factor = builder.load(builder.gep(taken[8], [builder.add(taken[9], number(m))]))
-                made = _multiply_add(builder, made, _everywhere(builder, factor), before)
-            else:
-                made = builder.fadd(made, before)
-        builder.store(made, place).align = 4
-    return context.get_dummy_value()
+_Sums = dict[tuple[int, int], Any]
+"""The registers of a product: by row, and by the place in it where a register begins."""
 
 
-def _summed(
-    builder: Any, a: Any, b: Any, count: Any, steps: tuple[int, int, Any], start: list[Any], paired: bool
-) -> dict[tuple[int, int], Any]:
-    """Write the loop over ``count``; return the registers after it, by row and place in the row.
+def _score(
+    builder: Any, a: Any, a_at: Any, b: Any, b_at: Any, count: Any, out: Any, out_at: Any, bias: Any, bias_at: Any
+) -> None:
+    """Write :func:`score`: every row of sums begins with the bias."""
+    start = {v: loaded(builder, element(builder, bias, bias_at, v), _registers()) for v in _PARTS}
+    sums = _summed(builder, element(builder, a, a_at), element(builder, b, b_at), count, (1, HEIGHT, LANES), start)
+    for (m, v), made in sums.items():
+        stored(builder, made, element(builder, out, out_at, m * TILE + v))
+
+
+def _add_rows(
+    builder: Any,
+    a: Any,
+    a_at: Any,
+    b: Any,
+    b_at: Any,
+    count: Any,
+    out: Any,
+    out_at: Any,
+    deep: Any,
+    scale: Any,
+    scale_at: Any,
+) -> None:
+    """Write :func:`add_rows`: a row's factor meets its sum, once."""
+    down = TILE // 2 if _holds_pairs(a) else TILE
+    sums = _summed(builder, element(builder, a, a_at), element(builder, b, b_at), count, (down, 1, deep), _nothing())
+    for (m, v), made in sums.items():
+        place = element(builder, out, out_at, times(builder, deep, m), v)
+        factor = builder.load(element(builder, scale, scale_at, m))
+        before = loaded(builder, place, _registers())
+        stored(builder, multiply_add(builder, made, everywhere(builder, factor, REGISTER), before), place)
+
+
+def _add_columns(
+    builder: Any, a: Any, a_at: Any, b: Any, b_at: Any, count: Any, out: Any, out_at: Any, deep: Any
+) -> None:
+    """Write :func:`add_columns`."""
+    sums = _summed(builder, element(builder, a, a_at), element(builder, b, b_at), count, (1, TILE, deep), _nothing())
+    for (m, v), made in sums.items():
+        place = element(builder, out, out_at, times(builder, deep, m), v)
+        stored(builder, builder.fadd(made, loaded(builder, place, _registers())), place)
+
+
+def _summed(builder: Any, a: Any, b: Any, count: Any, steps: tuple[int, int, Any], start: dict[int, Any]) -> _Sums:
+    """Write the loop over ``count``; return the registers after it.
 
     The steps are from row to row of ``out`` in ``a``, and from one k to the next in ``a`` and in ``b``; every row of
     registers begins with ``start``.
     """
-    ir: Any = importlib.import_module("llvmlite.ir")
-    number, registers = ir.IntType(64), start[0].type
-    elements = ir.VectorType(ir.IntType(32) if paired else ir.FloatType(), REGISTER)
     a_down, a_step, b_step = steps
-    places = list(itertools.product(range(HEIGHT), range(LANES // REGISTER)))
-    before, body, after = builder.block, builder.append_basic_block("sum"), builder.append_basic_block("summed")
-    builder.cbranch(builder.icmp_signed(">", count, number(0)), body, after)
+    places = list(itertools.product(range(HEIGHT), _PARTS))
+    elements = llvm.ir().VectorType(a.type.pointee, REGISTER)
+    operation = _multiply_add_pairs if _holds_pairs(a) else multiply_add
 
-    builder.position_at_end(body)
-    k = builder.phi(number)
-    sums = {place: builder.phi(registers) for place in places}
-    a_row, b_row = builder.gep(a, [builder.mul(k, number(a_step))]), builder.gep(b, [builder.mul(k, b_step)])
-    many = [_loaded(builder, builder.gep(b_row, [number(v)]), elements) for v in range(0, LANES, REGISTER)]
-    one = [_everywhere(builder, builder.load(builder.gep(a_row, [number(m * a_down)]))) for m in range(HEIGHT)]
-    operation = _multiply_add_pairs if paired else _multiply_add
-    made = {(m, v): operation(builder, one[m], many[v], sums[m, v]) for m, v in places}
-    following = builder.add(k, number(1))
-    builder.cbranch(builder.icmp_signed("<", following, count), body, after)
-    k.add_incoming(number(0), before)
-    k.add_incoming(following, body)
+    def turn(k: Any, sums: list[Any]) -> list[Any]:
+        a_row = element(builder, a, times(builder, k, a_step))
+        b_row = element(builder, b, times(builder, k, b_step) if isinstance(b_step, int) else builder.mul(k, b_step))
+        many = {v: loaded(builder, element(builder, b_row, v), elements) for v in _PARTS}
+        one = [everywhere(builder, builder.load(element(builder, a_row, m * a_down)), REGISTER) for m in range(HEIGHT)]
+        return [operation(builder, one[m], many[v], before) for (m, v), before in zip(places, sums, strict=True)]
 
-    builder.position_at_end(after)
-    results = {place: builder.phi(registers) for place in places}
-    for place in places:
-        for phi in (sums[place], results[place]):
-            phi.add_incoming(start[place[1]], before)
-            phi.add_incoming(made[place], body)
-    return results
-
-
-def _loaded(builder: Any, place: Any, kind: Any) -> Any:
-    """Return the register that begins at a place of an array."""
-    register = builder.load(builder.bitcast(place, kind.as_pointer()))
-    register.align = 4
-    return register
-
-
-def _everywhere(builder: Any, value: Any) -> Any:
-    """Return a register that holds a value in all places."""
-    ir: Any = importlib.import_module("llvmlite.ir")
-    nothing = ir.Constant(ir.VectorType(value.type, REGISTER), ir.Undefined)
-    first = builder.insert_element(nothing, value, ir.IntType(32)(0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(ir.IntType(32), REGISTER), [0] * REGISTER))
-
-
-def _multiply_add(builder: Any, x: Any, y: Any, z: Any) -> Any:
-    """Return x · y + z, rounded once."""
-    return _called(builder, f"llvm.fma.v{REGISTER}f32", z.type, x, y, z)
+    return dict(zip(places, loop(builder, count, 1, [start[v] for _, v in places], turn), strict=True))
 
 
 def _multiply_add_pairs(builder: Any, x: Any, y: Any, z: Any) -> Any:
     """Return z and the products of both bf16 of each element."""
-    x, y = (builder.bitcast(pairs, _pairs_of_bf16()) for pairs in (x, y))
-    return _called(builder, "llvm.x86.avx512bf16.dpbf16ps.512", z.type, z, x, y)
+    kind = llvm.ir().VectorType(llvm.bfloat(), 2 * REGISTER)
+    x, y = (builder.bitcast(pairs, kind) for pairs in (x, y))
+    return called(builder, "llvm.x86.avx512bf16.dpbf16ps.512", z.type, z, x, y)
 
 
-@functools.cache
-def _pairs_of_bf16() -> Any:
-    """Return LLVM's type of a register of bf16, for which llvmlite has no name; one, since types are compared."""
-    ir: Any = importlib.import_module("llvmlite.ir")
-
-    class BFloat(ir.Type):  # type: ignore[misc]
-        """A float32 without its lower half."""
-
-        def _to_string(self) -> str:
-            return "bfloat"
-
-    return ir.VectorType(BFloat(), 2 * REGISTER)
+def _holds_pairs(array: Any) -> bool:
+    return bool(array.type.pointee == llvm.ir().IntType(32))
 
 
-def _called(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
-    """Call an instruction of LLVM's by its name."""
-    ir, helpers = (cast("Any", importlib.import_module(module)) for module in ("llvmlite.ir", "numba.core.cgutils"))
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    return builder.call(helpers.get_or_insert_function(builder.module, kind, name), arguments)
+def _nothing() -> dict[int, Any]:
+    return dict.fromkeys(_PARTS, llvm.ir().Constant(_registers(), [0.0] * REGISTER))
+
+
+def _registers() -> Any:
+    return llvm.ir().VectorType(llvm.ir().FloatType(), REGISTER)

@@ -5,6 +5,31 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from hatchway.compiled import suits
+
+
+def up(number: int, grain: int) -> int:
+    """Return the least multiple of ``grain`` that is no less."""
+    return -(-number // grain) * grain
+
+
+_LEAST_ROWS, _LEAST_COLUMNS = 512, 1024
+"""Below, what is done once a call and once a block is not yet little beside the products."""
+
+_WIDTHS = range(16, 257)
+"""Of narrower vectors most of a register would be empty; of wider ones a tile's columns fill the cache."""
+
+
+def enough(query: Tensor, columns: Tensor) -> bool:
+    """Whether compiled functions can work on blocks of these rows, and there is enough of everything for it to pay."""
+    return (
+        suits(query, columns)
+        and query.dtype == columns.dtype == torch.float32
+        and len(query) >= _LEAST_ROWS
+        and len(columns) >= _LEAST_COLUMNS
+        and query.shape[1] in _WIDTHS
+    )
+
 
 class Adjustments:
     """Sparse additions to the logits: coordinates sorted by row, each (row, column) at most once.

@@ -17,10 +17,12 @@ from torch import Tensor
 
 from hatchway.compiled import at_once, parts_of
 from hatchway.errors import SettingsError
+from hatchway.losses import matrix_unit_rows, tiled_rows
 from hatchway.losses.block_rows import Adjustments, Rows
+from hatchway.losses.matrix_unit_rows import MatrixUnitRows
 from hatchway.losses.once import once_differentiable
 from hatchway.losses.softmax_rows import exponentials
-from hatchway.losses.tiled_rows import TiledRows, suitable
+from hatchway.losses.tiled_rows import TiledRows
 
 Products = Literal["float32", "bf16"]
 """How matrix products are made of float32 numbers: as they are, or rounded to bf16 and summed in float32, which is
@@ -116,8 +118,10 @@ def _run(
     """Compute the losses and, where ``weight`` is given, the gradients of ``(weight * loss).sum()``."""
     batch, gradients = len(query), weight is not None
     threads = len(parts_of(batch // _MOST_ROWS, 2)) if query.device.type == "cpu" else 1
-    blocks: _WholeRows | TiledRows
-    if suitable(query, columns, products):
+    blocks: _WholeRows | TiledRows | MatrixUnitRows
+    if matrix_unit_rows.suitable(query, columns, products):
+        blocks = MatrixUnitRows(query, columns, bias, threads, gradients=gradients)
+    elif tiled_rows.suitable(query, columns, products):
         blocks = TiledRows(query, columns, bias, threads, products, gradients=gradients)
     else:
         blocks = _WholeRows(query, columns, bias, threads, gradients=gradients)

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from hatchway.compiled import CompiledInAnyOrder, bf16, exponential, stretch_ahead, widest, written_out
+from hatchway.compiled import CompiledInAnyOrder, bf16, exponential, pair, stretch_ahead, widest, written_out
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, add_columns, add_rows, score
 from hatchway.losses.softmax_rows import back, exponentials_over, ordered, own_exponentials_over
 
@@ -25,7 +25,7 @@ def _fill_panel(query: Float32, panel: Elements, high: int, count: int, pack: in
         for k in range(count):
             one = query[i, k * pack] if i < batch and k * pack < width else np.float32(0.0)
             two = query[i, k * pack + 1] if i < batch and k * pack + 1 < width else np.float32(0.0)
-            panel[begin + k * HEIGHT] = one if pack == 1 else _pair(one, two)
+            panel[begin + k * HEIGHT] = one if pack == 1 else pair(one, two)
 
 
 @written_out
@@ -59,13 +59,6 @@ def _score_tile(given: Given, panel: Elements, logits: Float32, place: int, firs
 
 
 @written_out
-def _pair(low: np.float32, high: np.float32) -> np.int32:
-    """Return two float32 as bf16 in one element."""
-    lower, upper = (bf16(low) >> np.int32(16)) & np.int32(0xFFFF), bf16(high) & np.int32(-65536)
-    return np.int32(lower | upper)
-
-
-@written_out
 def _narrow_tile(logits: Float32, by_row: Elements, by_pair: Elements, place: int, wide: int, rows: int) -> None:
     """Keep a tile as bf16 twice: pairs of neighbours in a row, and pairs of neighbours in a column."""
     even = (wide + 1) // 2 * 2
@@ -82,7 +75,7 @@ def _narrow_tile(logits: Float32, by_row: Elements, by_pair: Elements, place: in
         begin = place + i * TILE // 2
         pairs = by_pair[begin : begin + wide]
         for j in range(wide):
-            pairs[j] = _pair(row[j], below[j])
+            pairs[j] = pair(row[j], below[j])
 
 
 @written_out
@@ -132,7 +125,7 @@ def _scale_rows(query: Float32, scale: Float32, scaled: Elements, deep: int, pac
         row = scaled[begin : begin + width]
         for k in range(width):
             one, two = query[i, k] * scale[i], query[below, k] * scale[i + 1]
-            row[k] = one if pack == 1 else _pair(one, two)
+            row[k] = one if pack == 1 else pair(one, two)
 
 
 @written_out

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from hatchway.compiled import suits
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, quicker
-from hatchway.losses.block_rows import Adjustments, Rows
+from hatchway.losses.block_rows import Adjustments, Rows, enough, up
 from hatchway.losses.tile_loops import Given, Memory, RowArrays, work_through
 
 _MOST_ROWS = 8 * HEIGHT
@@ -23,27 +22,10 @@ _MOST_ROWS = 8 * HEIGHT
 _BUFFER_BYTES = 32 * 2**20
 """Blocks of many columns have fewer rows, so that the exponentials of all threads together stay within this."""
 
-_LEAST_ROWS, _LEAST_COLUMNS = 512, 1024
-"""Below, what is done once a call and once a block is not yet little beside the products."""
-
-_WIDTHS = range(LANES // 2, 257)
-"""Of narrower vectors most of a register would be empty; of wider ones a tile's columns fill the cache."""
-
 
 def suitable(query: Tensor, columns: Tensor, products: str) -> bool:
-    """Whether to work in tiles: that is quicker here, and there is enough of everything."""
-    return (
-        suits(query, columns)
-        and query.dtype == columns.dtype == torch.float32
-        and len(query) >= _LEAST_ROWS
-        and len(columns) >= _LEAST_COLUMNS
-        and query.shape[1] in _WIDTHS
-        and quicker(products)
-    )
-
-
-def _up(number: int, grain: int) -> int:
-    return -(-number // grain) * grain
+    """Whether to work in tiles: there is enough to do, and that is quicker here."""
+    return enough(query, columns) and quicker(products)
 
 
 class TiledRows:
@@ -69,8 +51,8 @@ class TiledRows:
         (batch, width), number = query.shape, len(columns)
         pack, kind = (2, torch.int32) if products == "bf16" else (1, torch.float32)  # numbers in an element
         within = _BUFFER_BYTES // (4 * threads * max(number, 1)) // HEIGHT * HEIGHT
-        most = max(HEIGHT, min(_MOST_ROWS, within, _up(batch, HEIGHT)))
-        deep, count, tiles = _up(width, LANES), _up(width, 2) // pack, -(-number // TILE)
+        most = max(HEIGHT, min(_MOST_ROWS, within, up(batch, HEIGHT)))
+        deep, count, tiles = up(width, LANES), up(width, 2) // pack, -(-number // TILE)
         whole = pad(columns.bfloat16() if pack == 2 else columns, (0, deep - width, 0, -number % LANES))
         panels = whole.view(-1, LANES, deep // pack, pack)[:, :, :count].transpose(1, 2).contiguous()
         panels = flat = panels.view(kind).flatten()
@@ -80,7 +62,7 @@ class TiledRows:
         arrays = query.contiguous(), panels, flat, start
         self._given = cast("Given", (*(array.numpy() for array in arrays), pack, number))
         kept, made = (tiles, threads) if gradients else (0, 0)
-        self._grad_query = query.new_zeros(_up(batch, HEIGHT) if gradients else 0, deep)
+        self._grad_query = query.new_zeros(up(batch, HEIGHT) if gradients else 0, deep)
         self._grad_columns = [columns.new_zeros(number + HEIGHT, deep) for _ in range(made)]
         tile = most * TILE
 

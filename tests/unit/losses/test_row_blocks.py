@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hatchway import compiled
 from hatchway.errors import SettingsError
-from hatchway.losses import row_blocks, softmax_rows
+from hatchway.losses import row_blocks, softmax_rows, tiled_rows
 from hatchway.losses.block_rows import Adjustments
 from hatchway.losses.row_blocks import row_block_losses
 
@@ -29,7 +29,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.fixture(params=["tiles", "compiled", "plain"] if compiled.available() else ["plain"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Use products of our own in tiles, PyTorch's with compiled functions between them, and PyTorch alone."""
-    monkeypatch.setattr(row_blocks, "suitable", lambda *_: request.param == "tiles")
+    monkeypatch.setattr(tiled_rows, "suitable", lambda *_: request.param == "tiles")
     monkeypatch.setattr(softmax_rows, "suits", lambda *_: request.param == "compiled")
     return str(request.param)
 

@@ -1,4 +1,7 @@
-"""What tiles could do wrong that whole rows cannot; the kernel's other tests run in tiles as well (test_row_blocks)."""
+"""What tiles could do wrong that whole rows cannot, of vector instructions and of a matrix unit.
+
+The kernel's other tests run in tiles as well (test_row_blocks).
+"""
 
 import importlib
 
@@ -7,21 +10,39 @@ import torch
 from torch import Tensor
 
 from hatchway import compiled
-from hatchway.losses import row_blocks, tiled_rows
+from hatchway.compiled import matrix_unit
+from hatchway.losses import matrix_unit_rows, tiled_rows
 from hatchway.losses.block_rows import Adjustments
 from hatchway.losses.row_blocks import Products, row_block_losses
 
 pytestmark = pytest.mark.skipif(not compiled.available(), reason="numba is not installed")
 BF16 = compiled.available() and importlib.import_module("llvmlite.binding").get_host_cpu_features().get("avx512bf16")
 HAS_BF16 = pytest.mark.skipif(not BF16, reason="the processor has no products of bf16")
-KINDS = ["float32", pytest.param("bf16", marks=HAS_BF16)]
-WITHIN = [("float32", 1e-5), pytest.param("bf16", 6e-3, marks=HAS_BF16)]
+HAS_UNIT = pytest.mark.skipif(
+    not (compiled.available() and matrix_unit.present()),
+    reason="the processor has no matrix unit, or we may not use it",
+)
+WAYS = [
+    ("float32", False),
+    pytest.param(("bf16", False), marks=HAS_BF16),
+    pytest.param(("bf16", True), marks=HAS_UNIT),
+]
 NAN, INF = float("nan"), float("inf")
 
 
-@pytest.fixture(autouse=True)
-def _tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_blocks, "suitable", lambda *_: True)
+@pytest.fixture(params=WAYS, ids=["float32", "bf16", "matrix unit"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Products:
+    """Use tiles of either kind, however little there is to do."""
+    products: Products = request.param[0]
+    monkeypatch.setattr(matrix_unit_rows, "suitable", lambda *_: request.param[1])
+    monkeypatch.setattr(tiled_rows, "suitable", lambda *_: not request.param[1])
+    return products
+
+
+@pytest.fixture
+def within(kind: Products) -> float:
+    """Return how far results may be from float64's, relatively."""
+    return 1e-5 if kind == "float32" else 6e-3
 
 
 class Inputs:
@@ -61,7 +82,6 @@ def close(found: list[Tensor], wanted: list[Tensor], relative: float) -> None:
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-@pytest.mark.parametrize(("kind", "within"), WITHIN)
 def test_the_largest_may_come_first_or_last(kind: Products, within: float, direction: int) -> None:
     """Exponentials of early tiles are over another largest than those of late ones, by up to e^60."""
     inputs = Inputs()
@@ -69,19 +89,17 @@ def test_the_largest_may_come_first_or_last(kind: Products, within: float, direc
     close(inputs.computed(kind), inputs.expected(), within)
 
 
-@pytest.mark.parametrize(("kind", "within"), WITHIN)
 def test_a_tile_with_nothing_left(kind: Products, within: float) -> None:
-    """All columns of the middle tile are masked for all rows, which lies far above the rest otherwise."""
+    """All columns of the middle tile, of either kind, are masked for all rows; they would lie far above the rest."""
     inputs = Inputs()
-    inputs.bias[288:576] += 50
-    rows, columns = torch.cartesian_prod(torch.arange(301), torch.arange(288, 576)).T.contiguous()
+    inputs.bias[256:576] += 50
+    rows, columns = torch.cartesian_prod(torch.arange(301), torch.arange(256, 576)).T.contiguous()
     inputs.adjustments = Adjustments(rows, columns, torch.full(rows.shape, -INF))
     found = inputs.computed(kind)
     close(found, inputs.expected(), within)
-    assert torch.count_nonzero(found[2][288:576]) == 0
+    assert torch.count_nonzero(found[2][256:576]) == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [1, 16, 33, 100])
 @pytest.mark.parametrize(("batch", "columns"), [(1, 1), (13, 289), (157, 575)])
 def test_memory_that_nobody_wrote_to_is_not_used(
@@ -103,7 +121,6 @@ def test_memory_that_nobody_wrote_to_is_not_used(
     assert set(filled) == ({torch.float32} if kind == "float32" else {torch.float32, torch.int32})
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_memory_is_the_processors_whatever_the_default_device(kind: Products) -> None:
     """A program may make its tensors elsewhere by default."""
     inputs = Inputs()
@@ -113,7 +130,6 @@ def test_memory_is_the_processors_whatever_the_default_device(kind: Products) ->
     assert all(torch.equal(one, other) for one, other in zip(found, wanted, strict=True))
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bad", [NAN, -NAN, INF])
 def test_what_is_no_number_stays_in_its_row(kind: Products, bad: float) -> None:
     """One logit of row 150: its loss and gradient are NaN, all other rows' are what they were."""
@@ -141,7 +157,6 @@ def test_what_is_no_number_stays_in_its_row(kind: Products, bad: float) -> None:
     assert found[2].isnan().any()
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("low", [-INF, float(torch.finfo(torch.float32).min)])
 def test_rows_that_fill_a_tile_up_are_nothing(kind: Products, low: float) -> None:
     """301 rows, and columns whose bias is as low as can be: their gradient is 0, not 0 times infinity."""
@@ -152,16 +167,14 @@ def test_rows_that_fill_a_tile_up_are_nothing(kind: Products, low: float) -> Non
     assert all(part.isfinite().all() for part in found)
 
 
-@HAS_BF16
-def test_bf16_is_near_in_size_and_direction() -> None:
-    """Gradients within .6 %, cosine at least .9999."""
-    for single, wanted in zip(Inputs(900).computed("bf16")[1:], Inputs(900).expected()[1:], strict=True):
+def test_gradients_are_near_in_size_and_direction(kind: Products, within: float) -> None:
+    """Within .6 % where they are of bf16, cosine at least .9999."""
+    for single, wanted in zip(Inputs(900).computed(kind)[1:], Inputs(900).expected()[1:], strict=True):
         found = single.double()
-        assert float((found - wanted).norm() / wanted.norm()) < 6e-3
+        assert float((found - wanted).norm() / wanted.norm()) < within
         assert float((found * wanted).sum() / found.norm() / wanted.norm()) > 0.9999
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_without_gradients_losses_are_the_same(kind: Products) -> None:
     """A tile that nobody asks for again is not kept, and that changes nothing."""
     inputs = Inputs()
