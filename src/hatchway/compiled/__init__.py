@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, TypeVarTuple
 import torch
 from torch import Tensor
 
-from hatchway.compiled import instructions, matrix_unit, matrix_unit_exponentials, register_tiles
+from hatchway.compiled import instructions, matrix_unit, register_exponentials, register_tiles
 from hatchway.compiled.instructions import (
     ahead,
     ahead_of_change,
@@ -87,7 +87,7 @@ class Compiled(Generic[*Arguments, Result]):
         instructions.teach()
         register_tiles.teach()
         matrix_unit.teach()
-        matrix_unit_exponentials.teach()
+        register_exponentials.teach()
         instructions.teach_called(self._function)
         compiler = functools.partial(numba.njit, nogil=True, error_model="numpy", fastmath=set(self._liberties))
         try:

@@ -9,6 +9,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+REGISTER = 16
+"""Numbers of 32 bits in the widest register that a processor has; others take several for one."""
+
 Lowered = Callable[..., None]
 """Writes a function's instructions: takes LLVM's builder and what :func:`taken` makes of each argument."""
 

@@ -16,9 +16,8 @@ import itertools
 from typing import Any, cast
 
 from hatchway.compiled import llvm
-from hatchway.compiled.llvm import called, element, everywhere, loaded, loop, multiply_add, stored, times
+from hatchway.compiled.llvm import REGISTER, called, element, everywhere, loaded, loop, multiply_add, stored, times
 
-REGISTER = 16
 HEIGHT, LANES = 12, 2 * REGISTER
 """Two registers share each number that is read for one row: one alone would wait for the numbers."""
 

@@ -3,10 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from hatchway.compiled import CompiledInAnyOrder, exponential, pair, widest, written_out
+from hatchway.compiled import CompiledInAnyOrder, pair, widest, written_out
+from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.matrix_unit import SQUARE, begin_products, end_products, multiply
-from hatchway.compiled.matrix_unit_exponentials import LANES, round_exponentials, sum_exponentials
-from hatchway.losses.softmax_rows import back, ordered, own_exponentials_over
+from hatchway.compiled.register_exponentials import round_exponentials, sum_exponentials
+from hatchway.losses.lanes import begin_lanes, join_lanes
 
 Float32 = npt.NDArray[np.float32]
 Int32 = npt.NDArray[np.int32]
@@ -82,44 +83,19 @@ def _score(given: Given, memory: Memory, sparse: Sparse, tile: int, square: int,
 
 
 @written_out
-def _begin_sums(own: Float32, lane_peak: Float32, lane_total: Float32) -> None:
-    """Begin the lanes of a block's rows with nothing, over the largest of the row's own logits."""
-    lane_total[:] = np.float32(0.0)
-    for i in range(len(own)):
-        largest = ordered(own[i, 0])
-        for h in range(1, own.shape[1]):
-            largest = max(largest, ordered(own[i, h]))
-        lane_peak[i * LANES : (i + 1) * LANES] = back(largest)
-
-
-@written_out
-def _end_sums(own: Float32, lane_peak: Float32, lane_total: Float32, others: Float32, peak: Float32) -> None:
-    """Join the lanes of a block's rows; rows of a SQUARE that are beyond the last have a peak of inf."""
-    peak[:] = np.inf
-    for i in range(len(own)):
-        top = ordered(lane_peak[i * LANES])
-        for lane in range(i * LANES, (i + 1) * LANES):
-            top = max(top, ordered(lane_peak[lane]))
-        largest, summed = back(top), np.float32(0.0)
-        for lane in range(i * LANES, (i + 1) * LANES):
-            summed += lane_total[lane] * exponential(lane_peak[lane] - largest)
-        others[i], peak[i] = summed + own_exponentials_over(own[i], largest), largest
-
-
-@written_out
 def _block_forward(
     given: Given, memory: Memory, sparse: Sparse, own: Float32, others: Float32, high: int, count: int
 ) -> None:
     """Sum a block's exponentials, tile by tile, and leave the rows' peaks in memory."""
     (_, logits, _, _, _, lane_peak, lane_total, peak) = memory
-    _begin_sums(own, lane_peak, lane_total)
+    begin_lanes(own, lane_peak, lane_total)
     for tile in range(len(given[3]) // TILE):
         for square in range(high):
             _score(given, memory, sparse, tile, square, high, count)
             first = square * SQUARE
             for i in range(min(SQUARE, len(own) - first)):
-                sum_exponentials(logits, i * TILE, TILE, lane_peak, lane_total, (first + i) * LANES)
-    _end_sums(own, lane_peak, lane_total, others, peak)
+                sum_exponentials(logits, i * TILE, TILE, lane_peak, lane_total, (first + i) * REGISTER)
+    join_lanes(own, lane_peak, lane_total, others, peak)
 
 
 @written_out
@@ -134,7 +110,7 @@ def _block_back(
             _score(given, memory, sparse, tile, square, high, count)
             for i in range(0, SQUARE, 2):
                 row = square * SQUARE + i
-                round_exponentials(logits, i * TILE, TILE, peak, row, by_row, i * wide, by_pair, row * wide)
+                round_exponentials(logits, i * TILE, TILE, TILE, peak, row, by_row, i * wide, by_pair, row * wide)
             for n in range(0, deep, SQUARE):
                 # To what is there: the gradient of these rows, by the columns of the tiles before.
                 at, out = tile * wide * deep + n, square * SQUARE * deep + n

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.matrix_unit import SQUARE, present
-from hatchway.compiled.matrix_unit_exponentials import LANES
 from hatchway.losses.block_rows import Adjustments, Rows, enough, up
 from hatchway.losses.matrix_unit_loops import TILE, Given, Memory, RowArrays, work_through
 
@@ -58,7 +58,7 @@ class MatrixUnitRows:
                 for size in (most * deep, SQUARE * TILE, most * TILE, most * deep)
             )
             logits, lane_peak, lane_total, top = (
-                query.new_empty(size) for size in (SQUARE * TILE, most * LANES, most * LANES, most)
+                query.new_empty(size) for size in (SQUARE * TILE, most * REGISTER, most * REGISTER, most)
             )
             arrays = rounded, logits, by_row, by_pair, turned, lane_peak, lane_total, top
             return cast("Memory", tuple(array.numpy() for array in arrays))

@@ -3,8 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from hatchway.compiled import CompiledInAnyOrder, bf16, exponential, pair, stretch_ahead, widest, written_out
+from hatchway.compiled import CompiledInAnyOrder, exponential, pair, stretch_ahead, widest, written_out
+from hatchway.compiled.llvm import REGISTER
+from hatchway.compiled.register_exponentials import round_exponentials, sum_exponentials
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, add_columns, add_rows, score
+from hatchway.losses.lanes import begin_lanes, join_lanes, largest_of_lanes
 from hatchway.losses.softmax_rows import back, exponentials_over, ordered, own_exponentials_over
 
 Float32 = npt.NDArray[np.float32]
@@ -13,7 +16,7 @@ Elements = npt.NDArray[np.float32] | npt.NDArray[np.int32]
 Given = tuple[Float32, Elements, Elements, Float32, int, int]
 RowArrays = tuple[Float32, Float32, Float32, Float32, Float32]
 Coordinates = tuple[Int64, Int64, Float32]
-Memory = tuple[Elements, Float32, Elements, Elements, Float32, Elements]
+Memory = tuple[Elements, Float32, Elements, Elements, Float32, Elements, Float32, Float32]
 
 
 @written_out
@@ -59,23 +62,47 @@ def _score_tile(given: Given, panel: Elements, logits: Float32, place: int, firs
 
 
 @written_out
-def _narrow_tile(logits: Float32, by_row: Elements, by_pair: Elements, place: int, wide: int, rows: int) -> None:
-    """Keep a tile as bf16 twice: pairs of neighbours in a row, and pairs of neighbours in a column."""
-    even = (wide + 1) // 2 * 2
-    stretch_ahead(by_row, place, place + rows * TILE // 2)
-    stretch_ahead(by_pair, place, place + rows * TILE // 2)
-    for i in range(rows):
-        row = logits[i * TILE : i * TILE + even]
-        begin = place + i * TILE // 2
-        halves = by_row[begin : begin + even // 2].view(np.int16)
-        for j in range(even):
-            halves[j] = bf16(row[j]) >> np.int32(16)
-    for i in range(0, rows, 2):
-        row, below = logits[i * TILE : i * TILE + wide], logits[(i + 1) * TILE : (i + 1) * TILE + wide]
-        begin = place + i * TILE // 2
-        pairs = by_pair[begin : begin + wide]
+def _exponentials_in_place(
+    logits: Float32, place: int, wide: int, others: Float32, peak: Float32, so_far: Float32
+) -> None:
+    """Turn a tile's logits into exponentials over the largest that their row has had ``so_far``, and add them up."""
+    for i in range(len(others)):
+        row = logits[place + i * TILE : place + i * TILE + wide]
+        top = ordered(peak[i])
         for j in range(wide):
-            pairs[j] = pair(row[j], below[j])
+            top = max(top, ordered(row[j]))
+        largest = back(top)
+        others[i] = others[i] * np.exp(peak[i] - largest) + exponentials_over(row, largest)
+        peak[i] = so_far[i] = largest
+
+
+@written_out
+def _exponentials_apart(
+    logits: Float32,
+    by_row: Elements,
+    by_pair: Elements,
+    place: int,
+    wide: int,
+    so_far: Float32,
+    memory: Memory,
+    rows: int,
+) -> None:
+    """Add up a tile's exponentials in lanes, and write them as bf16 twice, by row and by pair of rows.
+
+    Pairs of rows beyond the last, ``rows``, are 0.
+    """
+    lane_peak, lane_total = memory[6], memory[7]
+    for i in range(rows):
+        sum_exponentials(logits, i * TILE, wide, lane_peak, lane_total, i * REGISTER)
+        so_far[i] = largest_of_lanes(lane_peak, i)
+    so_far[rows:] = np.inf
+    if len(by_row) > 0:
+        size = len(so_far) * TILE // 2
+        stretch_ahead(by_row, place, place + size)
+        stretch_ahead(by_pair, place, place + size)
+        for i in range(0, len(so_far), 2):
+            at = place + i * TILE // 2
+            round_exponentials(logits, i * TILE, TILE, wide, so_far, i, by_row, at, by_pair, at)
 
 
 @written_out
@@ -83,15 +110,14 @@ def _block_forward(
     given: Given, own: Float32, others: Float32, peak: Float32, coordinates: Coordinates, memory: Memory, kept: bool
 ) -> None:
     """Turn a block's logits into exponentials, tile by tile; rows of coordinates are counted from the block's first."""
-    (_, _, _, _, pack, number), (panel, logits, by_row, by_pair, peaks, _) = given, memory
+    (_, _, _, _, pack, number), (panel, logits, by_row, by_pair, peaks, _, lane_peak, lane_total) = given, memory
     rows, columns, values = coordinates
     high, count = (len(own) + HEIGHT - 1) // HEIGHT, len(panel) // (peaks.shape[1])
     tile_size = high * HEIGHT * TILE
     order, starts = _tile_by_tile(columns, len(peaks))
+    begin_lanes(own, lane_peak, lane_total)
     for i in range(len(own)):
-        others[i], peak[i] = np.float32(0.0), own[i, 0]
-        for h in range(1, own.shape[1]):
-            peak[i] = back(max(ordered(peak[i]), ordered(own[i, h])))
+        others[i], peak[i] = np.float32(0.0), lane_peak[i * REGISTER]
     for tile in range(len(peaks)):
         first = tile * TILE
         wide = min(TILE, number - first)
@@ -99,20 +125,20 @@ def _block_forward(
         _score_tile(given, panel, logits, place, first, high, count)
         for at in order[starts[tile] : starts[tile + 1]]:
             logits[place + rows[at] * TILE + columns[at] - first] += values[at]
+        if pack == 1:
+            _exponentials_in_place(logits, place, wide, others, peak, peaks[tile])
+            for i in range(len(own), high * HEIGHT):  # rows beyond the last must be nothing, times anything
+                logits[place + i * TILE : place + i * TILE + wide] = np.float32(0.0)
+        else:
+            whole = (wide + LANES - 1) // LANES * LANES
+            _exponentials_apart(
+                logits, by_row, by_pair, tile * tile_size // 2, whole, peaks[tile, : high * HEIGHT], memory, len(own)
+            )
+    if pack == 1:
         for i in range(len(own)):
-            row = logits[place + i * TILE : place + i * TILE + wide]
-            top = ordered(peak[i])
-            for j in range(wide):
-                top = max(top, ordered(row[j]))
-            largest = back(top)
-            others[i] = others[i] * np.exp(peak[i] - largest) + exponentials_over(row, largest)
-            peak[i] = peaks[tile, i] = largest
-        for i in range(len(own), high * HEIGHT):  # rows beyond the last must be nothing, times anything
-            logits[place + i * TILE : place + i * TILE + wide] = np.float32(0.0)
-        if kept and pack == 2:
-            _narrow_tile(logits, by_row, by_pair, tile * tile_size // 2, wide, high * HEIGHT)
-    for i in range(len(own)):
-        others[i] += own_exponentials_over(own[i], peak[i])
+            others[i] += own_exponentials_over(own[i], peak[i])
+    else:
+        join_lanes(own, lane_peak, lane_total, others, peak)
 
 
 @written_out
@@ -161,7 +187,7 @@ def _block_back(
 
     ``scaled`` are the rows of ``query`` as the tile needs them: times their factor, and what became of their largest.
     """
-    (_, _, columns, _, pack, number), (_, _, by_row, by_pair, peaks, scaled) = given, memory
+    (_, _, columns, _, pack, number), (_, _, by_row, by_pair, peaks, scaled, _, _) = given, memory
     batch, width = query.shape
     deep, high = (width + LANES - 1) // LANES * LANES, (batch + HEIGHT - 1) // HEIGHT
     tile_size = high * HEIGHT * TILE // pack
@@ -220,7 +246,11 @@ def work_through(
         end: the same, or B.
     """
     widest()
-    (query, _, _, _, pack, _), (own, others, peak, weight, scale), (panel, _, _, _, peaks, _) = given, rows, memory
+    (query, _, _, _, pack, _), (own, others, peak, weight, scale), (panel, _, _, _, peaks, _, _, _) = (
+        given,
+        rows,
+        memory,
+    )
     places, columns, values = coordinates
     most, deep = peaks.shape[1], (query.shape[1] + LANES - 1) // LANES * LANES
     low = np.searchsorted(places, begin)

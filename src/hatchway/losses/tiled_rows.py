@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, quicker
 from hatchway.losses.block_rows import Adjustments, Rows, enough, up
 from hatchway.losses.tile_loops import Given, Memory, RowArrays, work_through
@@ -58,7 +59,7 @@ class TiledRows:
         panels = flat = panels.view(kind).flatten()
         if gradients:
             flat = whole.view(-1, pack, deep).transpose(1, 2).contiguous().view(kind).flatten()
-        start = pad(bias, (0, -number % LANES))
+        start = pad(bias, (0, -number % LANES), value=-torch.inf)
         arrays = query.contiguous(), panels, flat, start
         self._given = cast("Given", (*(array.numpy() for array in arrays), pack, number))
         kept, made = (tiles, threads) if gradients else (0, 0)
@@ -70,7 +71,8 @@ class TiledRows:
             logits = query.new_empty(tile * (kept if kept and pack == 1 else 1))
             by_row, by_pair = query.new_empty(2, tile * kept // 2, dtype=kind) if pack == 2 else (logits, logits)
             panel, scaled = (query.new_empty(size // pack, dtype=kind) for size in (most * count * pack, most * deep))
-            arrays = panel, logits, by_row, by_pair, query.new_empty(tiles, most), scaled
+            lane_peak, lane_total = query.new_empty(2, most * REGISTER)
+            arrays = panel, logits, by_row, by_pair, query.new_empty(tiles, most), scaled, lane_peak, lane_total
             return cast("Memory", tuple(array.numpy() for array in arrays))
 
         self._memory = [memory() for _ in range(threads)]
