@@ -89,6 +89,8 @@ class Compiled(Generic[*Arguments, Result]):
         matrix_unit.teach()
         register_exponentials.teach()
         instructions.teach_called(self._function)
+        # The name is part of that of the file with the machine code.
+        self._function.__qualname__ = f"{self._function.__name__}_{instructions.digest(self._function)}"
         compiler = functools.partial(numba.njit, nogil=True, error_model="numpy", fastmath=set(self._liberties))
         try:
             code: Callable[[*Arguments], Result] = compiler(cache=True)(self._function)

@@ -4,8 +4,10 @@ In plain Python the instructions do nothing.
 """
 
 import functools
+import hashlib
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -14,10 +16,7 @@ Written = TypeVar("Written", bound=Callable[..., Any])
 
 
 def written_out(function: Written) -> Written:
-    """Let compiled functions call this one: its lines then stand where it is called, and are compiled with the rest.
-
-    Machine code on disk is as old as the module of the function that calls: touch that when this one changes elsewhere.
-    """
+    """Let compiled functions call this one: its lines then stand where it is called, and are compiled with the rest."""
     function.__dict__["written_out"] = True
     return function
 
@@ -115,9 +114,38 @@ def _teach_written_out(function: Callable[..., Any]) -> None:
 
 def teach_called(function: Callable[..., Any]) -> None:
     """Tell numba what the functions written out are that a function calls."""
-    for name in function.__code__.co_names:
-        if getattr(called := function.__globals__.get(name), "written_out", None) is True:
-            _teach_written_out(called)
+    for called in _called(function):
+        _teach_written_out(called)
+
+
+def _called(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """Return the functions written out that a function names."""
+    named: list[Any] = [function.__globals__.get(name) for name in function.__code__.co_names]
+    return [called for called in named if getattr(called, "written_out", None) is True]
+
+
+def digest(function: Callable[..., Any]) -> str:
+    """Return what changes when machine code of a function must, beside what its own module says.
+
+    That is what any function says that is written out in it, this package, and constants from anywhere. numba itself
+    looks at the function's module alone, and would go on with old machine code after an upgrade.
+    """
+    package = Path(__file__).parent
+    seen, waiting, found = {function}, [function], hashlib.sha256()
+    sources = set(package.glob("*.py"))
+    while waiting:
+        one = waiting.pop()
+        for name in one.__code__.co_names:
+            value = one.__globals__.get(name)
+            if isinstance(value, int | float | str | np.generic):
+                found.update(f"{one.__qualname__} {name} {value!r}".encode())
+        new = [called for called in _called(one) if called not in seen]
+        seen.update(new)
+        waiting += new
+        sources.update(Path(called.__code__.co_filename) for called in new)
+    for source in sorted(sources):
+        found.update(source.read_bytes() if source.is_file() else b"")
+    return found.hexdigest()[:16]
 
 
 @functools.cache

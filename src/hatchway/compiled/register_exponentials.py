@@ -57,12 +57,14 @@ def _sum_exponentials(builder: Any, logits: Any, at: Any, width: Any, peak: Any,
     peaks, totals = element(builder, peak, lanes_at), element(builder, total, lanes_at)
     before = loaded(builder, peaks, _registers())
     (after,) = loop(builder, width, REGISTER, [before], lambda place, top: [_larger(builder, row(place), *top)])
-    start = builder.fmul(loaded(builder, totals, _registers()), _exponential(builder, builder.fsub(before, after)))
+    so_far = builder.fmul(loaded(builder, totals, _registers()), _exponential(builder, builder.fsub(before, after)))
 
     def turn(place: Any, sums: list[Any]) -> list[Any]:
         return [builder.fadd(*sums, _exponential(builder, builder.fsub(row(place), after)))]
 
-    stored(builder, loop(builder, width, REGISTER, [start], turn)[0], totals)
+    # A row from nothing, and then to what is there: a sum of many alike to which each is added drifts.
+    (added,) = loop(builder, width, REGISTER, [llvm.ir().Constant(_registers(), [0.0] * REGISTER)], turn)
+    stored(builder, builder.fadd(so_far, added), totals)
     stored(builder, after, peaks)
 
 

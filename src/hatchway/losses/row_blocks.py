@@ -34,7 +34,7 @@ of length 1 and temperatures from about .05 on, and within 3 % at .01."""
 _LEAST_ROWS, _MOST_ROWS = 32, 128
 """All columns are packed anew for every product, which more rows share; beyond this many they bring nothing."""
 
-_BUFFER_BYTES = 32 * 2**20
+_BUFFER_BYTES = 24 * 2**20
 """Blocks of many columns have fewer rows, so that the blocks of all threads together stay within this."""
 
 
@@ -79,7 +79,7 @@ class _WholeRows:
         self._buffers = query.new_empty(threads, min(self.rows, len(query)), len(columns))
         if gradients:
             self._grad_query = torch.empty_like(query)
-            self._grad_columns = columns.new_zeros(threads, *columns.shape)
+            self._grad_columns = [torch.zeros_like(columns) for _ in range(threads)]
 
     def work(self, thread: int, begin: int, end: int, rows: Rows, adjustments: Adjustments) -> None:
         starts = range(begin, end, self.rows)
@@ -103,7 +103,9 @@ class _WholeRows:
 
     def made(self) -> tuple[Tensor, Tensor]:
         total, *more = self._grad_columns
-        return self._grad_query, self._grad_columns.sum(0) if more else total
+        while more:
+            total += more.pop()
+        return self._grad_query, total
 
 
 def _run(

@@ -1,5 +1,8 @@
 """Functions that are written out in compiled ones: as such, and where they stand."""
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,3 +78,34 @@ def test_one_that_is_written_out_may_call_another() -> None:
     """Numba knows all of them before it compiles."""
     assert four_times(3) == 12
     assert _four_times(3) == 12
+
+
+def test_machine_code_is_made_anew_when_what_is_written_out_in_it_changes(tmp_path: Path) -> None:
+    """A function elsewhere, one that it calls, and a constant from a third place, each after code was put on disk."""
+    (tmp_path / "constants.py").write_text("HUNDRED = 100\n")
+    (tmp_path / "below.py").write_text(
+        "from hatchway.compiled import written_out\n@written_out\ndef below(x):\n    return x + 1\n"
+    )
+    (tmp_path / "between.py").write_text(
+        "from hatchway.compiled import written_out\nfrom below import below\n"
+        "@written_out\ndef between(x):\n    return below(x) + 10\n"
+    )
+    (tmp_path / "program.py").write_text(
+        "from hatchway.compiled import Compiled\nfrom between import between\nfrom constants import HUNDRED\n"
+        "@Compiled\ndef summed(x):\n    return between(x) + HUNDRED\n"
+        "print(summed(0), len(summed._machine_code.stats.cache_hits))\n"
+    )
+
+    def run() -> str:
+        command = [sys.executable, "-W", "error", "program.py"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert [run(), run()] == ["111 0", "111 1"]  # the second from disk
+    for name, before, after, wanted in (
+        ("below", "+ 1", "+ 2", "112 0"),
+        ("between", "+ 10", "+ 20", "122 0"),
+        ("constants", "100", "200", "222 0"),
+    ):
+        file = tmp_path / f"{name}.py"
+        file.write_text(file.read_text().replace(before, after))
+        assert run() == wanted

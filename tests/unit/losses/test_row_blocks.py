@@ -227,9 +227,9 @@ def test_other_products_are_refused() -> None:
 
 
 def test_blocks_have_rows_by_their_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """128 rows, or as many as keep all threads' blocks within 32 MiB; a block never has less than 32."""
+    """128 rows, or as many as keep all threads' blocks within 24 MiB; a block never has less than 32."""
     rows = []
     for threads, columns in ((1, 5_096), (2, 17_384), (2, 66_536), (2, 130_000), (16, 66_536)):
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
         rows.append(row_blocks._rows_per_block(columns))
-    assert rows == [128, 128, 63, 32, 32]
+    assert rows == [128, 128, 47, 32, 32]

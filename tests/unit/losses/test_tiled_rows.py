@@ -175,6 +175,16 @@ def test_gradients_are_near_in_size_and_direction(kind: Products, within: float)
         assert float((found * wanted).sum() / found.norm() / wanted.norm()) > 0.9999
 
 
+@pytest.mark.parametrize("columns", [5_000, 100_000])
+def test_sums_of_many_alike_do_not_drift(kind: Products, columns: int) -> None:
+    """A tower that says the same of all: what is added to a sum is each time rounded in the same direction."""
+    inputs = Inputs(64, columns, 16)
+    inputs.items[:] = inputs.items[0].bfloat16().float()
+    inputs.query, inputs.bias = inputs.query.bfloat16().float(), torch.zeros(columns)
+    found, wanted = inputs.computed(kind)[0], inputs.expected()[0]
+    assert float(((found - wanted) / wanted).abs().max()) < 3e-6
+
+
 def test_without_gradients_losses_are_the_same(kind: Products) -> None:
     """A tile that nobody asks for again is not kept, and that changes nothing."""
     inputs = Inputs()
