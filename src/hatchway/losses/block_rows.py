@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -12,6 +14,11 @@ def up(number: int, grain: int) -> int:
     """Return the least multiple of ``grain`` that is no less."""
     return -(-number // grain) * grain
 
+
+Float32 = npt.NDArray[np.float32]
+Int64 = npt.NDArray[np.int64]
+Coordinates = tuple[Int64, Int64, Float32]
+RowArrays = tuple[Float32, Float32, Float32, Float32, Float32]
 
 _LEAST_ROWS, _LEAST_COLUMNS = 512, 1024
 """Below, what is done once a call and once a block is not yet little beside the products."""
@@ -49,6 +56,10 @@ class Adjustments:
         """Return how many coordinates stand before each of some rows."""
         return torch.searchsorted(self.rows, rows).tolist()
 
+    def arrays(self) -> Coordinates:
+        """Return rows, columns and values for a compiled function."""
+        return self.rows.numpy(), self.columns.numpy(), self.values.numpy()
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -67,3 +78,9 @@ class Rows:
     peak: Tensor
     weight: Tensor | None
     scale: Tensor
+
+    def arrays(self) -> RowArrays:
+        """Return them in this order for a compiled function, which does not look at a weight that is not there."""
+        weight = self.others if self.weight is None else self.weight
+        own, others, peak, scale = (x.numpy() for x in (self.own, self.others, self.peak, self.scale))
+        return own, others, peak, weight.numpy(), scale

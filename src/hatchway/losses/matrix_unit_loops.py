@@ -7,14 +7,13 @@ from hatchway.compiled import CompiledInAnyOrder, pair, widest, written_out
 from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.matrix_unit import SQUARE, begin_products, end_products, multiply
 from hatchway.compiled.register_exponentials import round_exponentials, sum_exponentials
+from hatchway.losses.block_rows import Coordinates, RowArrays
 from hatchway.losses.lanes import begin_lanes, join_lanes
 
 Float32 = npt.NDArray[np.float32]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Given = tuple[Float32, Int32, Int32, Float32]
-RowArrays = tuple[Float32, Float32, Float32, Float32, Float32]
-Coordinates = tuple[Int64, Int64, Float32]
 Sparse = tuple[Int64, Int64, Float32]
 Memory = tuple[Int32, Float32, Int32, Int32, Int32, Float32, Float32, Float32]
 

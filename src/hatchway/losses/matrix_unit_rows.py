@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.matrix_unit import SQUARE, present
 from hatchway.losses.block_rows import Adjustments, Rows, enough, up
-from hatchway.losses.matrix_unit_loops import TILE, Given, Memory, RowArrays, work_through
+from hatchway.losses.matrix_unit_loops import TILE, Given, Memory, work_through
 
 _MOST_ROWS = 8 * SQUARE
 """Columns and their gradient come from memory once a block; its exponentials must stay in the second-level cache."""
@@ -69,18 +69,8 @@ class MatrixUnitRows:
     def work(self, thread: int, begin: int, end: int, rows: Rows, adjustments: Adjustments) -> None:
         """Do all that there is to do about some rows; see :class:`hatchway.losses.block_rows.Rows`."""
         grad_columns = self._grad_columns[thread] if self._gradients else self._grad_query
-        weight = rows.others if rows.weight is None else rows.weight
-        work_through(
-            self._given,
-            cast("RowArrays", tuple(x.numpy() for x in (rows.own, rows.others, rows.peak, weight, rows.scale))),
-            (adjustments.rows.numpy(), adjustments.columns.numpy(), adjustments.values.numpy()),
-            self._memory[thread],
-            self._grad_query.view(-1).numpy(),
-            grad_columns.view(-1).numpy(),
-            self._gradients,
-            begin,
-            end,
-        )
+        gradients = self._grad_query.view(-1).numpy(), grad_columns.view(-1).numpy(), self._gradients
+        work_through(self._given, rows.arrays(), adjustments.arrays(), self._memory[thread], *gradients, begin, end)
 
     def made(self) -> tuple[Tensor, Tensor]:
         """Return the gradients of query and columns, when all rows are done."""

@@ -7,6 +7,7 @@ from hatchway.compiled import CompiledInAnyOrder, exponential, pair, stretch_ahe
 from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.register_exponentials import round_exponentials, sum_exponentials
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, add_columns, add_rows, score
+from hatchway.losses.block_rows import Coordinates, RowArrays
 from hatchway.losses.lanes import begin_lanes, join_lanes, largest_of_lanes
 from hatchway.losses.softmax_rows import back, exponentials_over, ordered, own_exponentials_over
 
@@ -14,8 +15,6 @@ Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]
 Elements = npt.NDArray[np.float32] | npt.NDArray[np.int32]
 Given = tuple[Float32, Elements, Elements, Float32, int, int]
-RowArrays = tuple[Float32, Float32, Float32, Float32, Float32]
-Coordinates = tuple[Int64, Int64, Float32]
 Memory = tuple[Elements, Float32, Elements, Elements, Float32, Elements, Float32, Float32]
 
 

@@ -15,7 +15,7 @@ from torch.nn.functional import pad
 from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, quicker
 from hatchway.losses.block_rows import Adjustments, Rows, enough, up
-from hatchway.losses.tile_loops import Given, Memory, RowArrays, work_through
+from hatchway.losses.tile_loops import Given, Memory, work_through
 
 _MOST_ROWS = 8 * HEIGHT
 """The gradient of the columns is read and written once a block, and beyond this many rows that is next to nothing."""
@@ -81,18 +81,8 @@ class TiledRows:
     def work(self, thread: int, begin: int, end: int, rows: Rows, adjustments: Adjustments) -> None:
         """Do all that there is to do about some rows; see :class:`hatchway.losses.block_rows.Rows`."""
         grad_columns = self._grad_columns[thread] if self._gradients else self._grad_query
-        weight = rows.others if rows.weight is None else rows.weight
-        work_through(
-            self._given,
-            cast("RowArrays", tuple(x.numpy() for x in (rows.own, rows.others, rows.peak, weight, rows.scale))),
-            (adjustments.rows.numpy(), adjustments.columns.numpy(), adjustments.values.numpy()),
-            self._memory[thread],
-            self._grad_query.view(-1).numpy(),
-            grad_columns.view(-1).numpy(),
-            self._gradients,
-            begin,
-            end,
-        )
+        gradients = self._grad_query.view(-1).numpy(), grad_columns.view(-1).numpy(), self._gradients
+        work_through(self._given, rows.arrays(), adjustments.arrays(), self._memory[thread], *gradients, begin, end)
 
     def made(self) -> tuple[Tensor, Tensor]:
         """Return the gradients of query and columns, when all rows are done."""
