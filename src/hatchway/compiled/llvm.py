@@ -6,19 +6,31 @@ LLVM's names are numba's business and come with it, so they are imported when a 
 import functools
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 REGISTER = 16
 """Numbers of 32 bits in the widest register that a processor has; others take several for one."""
 
 Lowered = Callable[..., None]
-"""Writes a function's instructions: takes LLVM's builder and what :func:`taken` makes of each argument."""
+"""Writes a function's instructions: takes LLVM's builder and what :func:`teach` makes of each argument."""
 
 
 def ir() -> Any:
     """Return the module that has LLVM's types."""
     return importlib.import_module("llvmlite.ir")
+
+
+def processor() -> tuple[str, Mapping[str, bool]]:
+    """Return the name of this processor and its features; none where numba was told to compile for another one.
+
+    Nor where it was told to check every index: what is written here would not be checked.
+    """
+    binding: Any = importlib.import_module("llvmlite.binding")
+    told: Any = importlib.import_module("numba.core.config")
+    if told.CPU_NAME or told.CPU_FEATURES is not None or not told.ENABLE_AVX or told.BOUNDSCHECK:
+        return "", {}
+    return binding.get_host_cpu_name(), binding.get_host_cpu_features()
 
 
 def teach(function: Callable[..., None], lowered: Lowered) -> None:

@@ -12,7 +12,7 @@ import functools
 import importlib
 import itertools
 import sys
-from typing import Any, cast
+from typing import Any
 
 from hatchway.compiled import llvm
 from hatchway.compiled.llvm import called, element, loop
@@ -57,11 +57,8 @@ def multiply(
 @functools.cache
 def present() -> bool:
     """Whether the processor has such a unit, the operating system lets us use it, and numba compiles for it."""
-    binding, told = (cast("Any", importlib.import_module(name)) for name in ("llvmlite.binding", "numba.core.config"))
-    if told.CPU_NAME or told.CPU_FEATURES is not None or not told.ENABLE_AVX or told.BOUNDSCHECK:
-        return False
-    has = binding.get_host_cpu_features().get
-    return all(has(name) for name in ("amx-tile", "amx-bf16", "avx512bf16")) and _permitted()
+    _, features = llvm.processor()
+    return all(features.get(name) for name in ("amx-tile", "amx-bf16", "avx512bf16")) and _permitted()
 
 
 def _permitted() -> bool:

@@ -11,9 +11,8 @@ Python these functions do nothing.
 """
 
 import functools
-import importlib
 import itertools
-from typing import Any, cast
+from typing import Any
 
 from hatchway.compiled import llvm
 from hatchway.compiled.llvm import REGISTER, called, element, everywhere, loaded, loop, multiply_add, stored, times
@@ -49,13 +48,10 @@ def quicker(products: str) -> bool:
     PyTorch's float32 products are never rounded to bf16, whatever its switches say. Neither where numba was told to
     compile for another processor than this one, or to check every index.
     """
-    binding, told = (cast("Any", importlib.import_module(name)) for name in ("llvmlite.binding", "numba.core.config"))
-    if told.CPU_NAME or told.CPU_FEATURES is not None or not told.ENABLE_AVX or told.BOUNDSCHECK:
-        return False
-    has = binding.get_host_cpu_features().get
+    name, features = llvm.processor()
     if products == "bf16":
-        return bool(has("avx512bf16")) and not has("amx-bf16")
-    return bool(has("avx512f")) and binding.get_host_cpu_name().startswith("znver")
+        return bool(features.get("avx512bf16")) and not features.get("amx-bf16")
+    return bool(features.get("avx512f")) and name.startswith("znver")
 
 
 @functools.cache

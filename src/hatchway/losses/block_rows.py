@@ -27,6 +27,15 @@ _WIDTHS = range(16, 257)
 """Of narrower vectors most of a register would be empty; of wider ones a tile's columns fill the cache."""
 
 
+def joined(parts: list[Tensor]) -> Tensor:
+    """Add up what threads have made, in the first one's memory; the others' is given back on the way."""
+    total, *more = parts
+    parts.clear()
+    while more:
+        total += more.pop()
+    return total
+
+
 def enough(query: Tensor, columns: Tensor) -> bool:
     """Whether compiled functions can work on blocks of these rows, and there is enough of everything for it to pay."""
     return (

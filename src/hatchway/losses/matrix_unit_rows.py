@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 
 from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.matrix_unit import SQUARE, present
-from hatchway.losses.block_rows import Adjustments, Rows, enough, up
+from hatchway.losses.block_rows import Adjustments, Rows, enough, joined, up
 from hatchway.losses.matrix_unit_loops import TILE, Given, Memory, work_through
 
 _MOST_ROWS = 8 * SQUARE
@@ -75,7 +75,5 @@ class MatrixUnitRows:
     def made(self) -> tuple[Tensor, Tensor]:
         """Return the gradients of query and columns, when all rows are done."""
         batch, width, number = self._shape
-        total, *more = self._grad_columns
-        while more:
-            total += more.pop()
+        total = joined(self._grad_columns)
         return self._grad_query[:batch, :width], total[:, :width].transpose(1, 2).flatten(0, 1)[:number]

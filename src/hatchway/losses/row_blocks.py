@@ -18,7 +18,7 @@ from torch import Tensor
 from hatchway.compiled import at_once, parts_of
 from hatchway.errors import SettingsError
 from hatchway.losses import matrix_unit_rows, tiled_rows
-from hatchway.losses.block_rows import Adjustments, Rows
+from hatchway.losses.block_rows import Adjustments, Rows, joined
 from hatchway.losses.matrix_unit_rows import MatrixUnitRows
 from hatchway.losses.once import once_differentiable
 from hatchway.losses.softmax_rows import exponentials
@@ -102,10 +102,7 @@ class _WholeRows:
                 self._grad_columns[thread].addmm_(shares.T, query * factor)
 
     def made(self) -> tuple[Tensor, Tensor]:
-        total, *more = self._grad_columns
-        while more:
-            total += more.pop()
-        return self._grad_query, total
+        return self._grad_query, joined(self._grad_columns)
 
 
 def _run(

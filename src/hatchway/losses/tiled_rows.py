@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 
 from hatchway.compiled.llvm import REGISTER
 from hatchway.compiled.register_tiles import HEIGHT, LANES, TILE, quicker
-from hatchway.losses.block_rows import Adjustments, Rows, enough, up
+from hatchway.losses.block_rows import Adjustments, Rows, enough, joined, up
 from hatchway.losses.tile_loops import Given, Memory, work_through
 
 _MOST_ROWS = 8 * HEIGHT
@@ -87,7 +87,4 @@ class TiledRows:
     def made(self) -> tuple[Tensor, Tensor]:
         """Return the gradients of query and columns, when all rows are done."""
         batch, width, number = self._shape
-        total, *more = self._grad_columns
-        while more:
-            total += more.pop()
-        return self._grad_query[:batch, :width], total[:number, :width]
+        return self._grad_query[:batch, :width], joined(self._grad_columns)[:number, :width]

@@ -90,7 +90,7 @@ def test_in_plain_python_they_do_nothing() -> None:
 def machine(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
     """Give Linux, a processor with a unit, and a permission; return the processor's features, to be changed."""
     features = dict.fromkeys(("amx-tile", "amx-bf16", "avx512bf16"), True)
-    binding = types.SimpleNamespace(get_host_cpu_features=lambda: features)
+    binding = types.SimpleNamespace(get_host_cpu_name=lambda: "graniterapids", get_host_cpu_features=lambda: features)
     monkeypatch.setitem(sys.modules, "llvmlite.binding", binding)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(ctypes, "CDLL", lambda _: types.SimpleNamespace(syscall=lambda *_: 0))
