@@ -160,8 +160,8 @@ class _RowBlocks(torch.autograd.Function):
         known = weight is not None and any(ctx.needs_input_grad[:3])
         with _multiplying(products):
             loss, made = _run(query, columns, extra, bias, adjustments, weight if known else None, products)
-        ctx.adjustments, ctx.products, ctx.known = adjustments, products, made is not None
-        ctx.save_for_backward(query, columns, extra, *((bias,) if made is None else vars(made).values()))
+        ctx.adjustments, ctx.products, ctx.made, ctx.known = adjustments, products, made, weight if known else None
+        ctx.save_for_backward(query, columns, extra, bias)
         if weight is None:
             return loss.new_zeros(()), loss
         ctx.mark_non_differentiable(loss)
@@ -169,18 +169,20 @@ class _RowBlocks(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad_sum: Tensor, grad_loss: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale the gradients made on the way forward, or make them now that each row's weight is known."""
-        query, columns, extra, *kept = ctx.saved_tensors
-        with torch.no_grad():
-            if ctx.known:
-                grads = [grad * grad_sum for grad in kept]
-            else:
-                # As on the way forward.
-                with torch.autocast(query.device.type, enabled=False), _multiplying(ctx.products):
-                    _, made = _run(
-                        query, columns, extra, kept[0], ctx.adjustments, grad_loss.contiguous(), ctx.products
-                    )
-                grads = list(vars(made).values())
+        """Scale the gradients made on the way forward, or make them now: a row's weight is known now, or made again.
+
+        Those made on the way are scaled where they are, since a copy would be as large again: there is one use of them.
+        """
+        query, columns, extra, bias = ctx.saved_tensors
+        made, ctx.made = ctx.made, None
+        # As on the way forward.
+        with torch.no_grad(), torch.autocast(query.device.type, enabled=False), _multiplying(ctx.products):
+            if made is None:
+                weight = grad_loss.contiguous() if ctx.known is None else ctx.known
+                _, made = _run(query, columns, extra, bias, ctx.adjustments, weight, ctx.products)
+            grads = list(vars(made).values())
+            if ctx.known is not None:
+                grads = [grad.mul_(grad_sum) for grad in grads]
         inputs = (grad_sum, grad_loss, query, columns, extra)
         refusing = (
             once_differentiable(grad, "sampled_softmax", *inputs) if needed else None

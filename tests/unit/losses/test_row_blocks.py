@@ -233,3 +233,16 @@ def test_blocks_have_rows_by_their_columns(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
         rows.append(row_blocks._rows_per_block(columns))
     assert rows == [128, 128, 47, 32, 32]
+
+
+@pytest.mark.usefixtures("way")
+def test_a_second_way_back_makes_the_gradients_again() -> None:
+    """The first one takes those that were made on the way forward, and scales them where they are."""
+    case = Case(70, 40, 2)
+    leaves = [x.clone().requires_grad_() for x in case.inputs]
+    summed, _ = row_block_losses(*leaves, case.bias, case.adjustments, case.weight)  # type: ignore[call-arg,arg-type]
+    first = torch.autograd.grad(summed, leaves, torch.tensor(3.0), retain_graph=True)
+    second = torch.autograd.grad(summed, leaves)
+    for one, other, wanted in zip(first, second, case.expected()[2:], strict=True):
+        torch.testing.assert_close(other.double(), wanted, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(one, 3 * other)
